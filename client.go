@@ -69,7 +69,7 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a Client needs a Temporal client: dial one first"}
 	}
 	inner := remote.Config{TaskQueue: cmp.Or(cfg.TaskQueue, DefaultTaskQueue), Namespace: cmp.Or(cfg.Namespace, defaultNamespace),
-		DataConverter: cfg.DataConverter, Identity: cfg.Identity, Transport: cfg.Transport}
+		DataConverter: cfg.DataConverter, Identity: cfg.Identity, Transport: cfg.Transport, Storage: cfg.Storage}
 	for _, g := range cfg.Graphs {
 		inner.Graphs = append(inner.Graphs, g.Adapter())
 	}
@@ -270,6 +270,15 @@ func (c *Client) Effects(ctx context.Context, r thread.EffectsRequest) (thread.E
 	return c.threads.EffectsOf(ctx, nil, r.Thread)
 }
 
+// Checkpoint returns the record of one checkpoint: all that the thread goes on with from there, without values, parameters or
+// receipts, which it names by their digests. It needs no worker when this process can read the graph: all its reducers are
+// Superstep's own.
+//
+// Errors: ErrNotFound for a thread or checkpoint that there is not; ErrBadInput when the past cannot be read here; ErrNoServer.
+func (c *Client) Checkpoint(ctx context.Context, r thread.CheckpointRequest) (thread.CheckpointRecord, error) {
+	return runtime.Checkpoint(ctx, c.threads, nil, r)
+}
+
 // Audit returns a thread's record, oldest first, from all its runs that the server still has, and the chain that it ends in:
 // see [Thread.Audit]. It is read from the runs' histories
 // and held against the chain that they handed on, so what was changed since is an [*approval.BrokenError]. The first entry has
@@ -296,6 +305,21 @@ func (c *Client) Viewed(ctx context.Context, thread, question, by string) error 
 
 // Graphs returns the names of the graphs that a worker of the task queue serves. Errors: ErrNoWorker, ErrNoServer.
 func (c *Client) Graphs(ctx context.Context) ([]string, error) { return c.threads.Graphs(ctx) }
+
+// Erase removes all that the server and the storage have of a thread: the histories of its runs, the values that they refer to, and its
+// lines in the server's index; of a job also all of its attempts. It returns the proof: what was removed, and that nothing is found any
+// more. A thread that is not there is erased already: only values that lie in the storage under its name are removed then. It may be
+// interrupted at any point, and called again. The client must have the storage of the workers.
+//
+// It reaches neither what others keep, as backups, exports and a transport of streams, nor the memory of workers, which has a run until
+// another one takes its place there, and stored values for an hour at most. A workflow of another program that ran the thread as its
+// child has its result.
+//
+// Errors: ErrRunning for a thread that is open, unless it is to be cancelled, and when it was started again meanwhile; ErrBadInput for an
+// attempt of a job; ErrStorage; ErrNoServer. What was removed by then is in the proof.
+func (c *Client) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasure, error) {
+	return c.threads.Erase(ctx, r)
+}
 
 // GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.
 func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {

@@ -69,6 +69,18 @@ func (t *Thread[Out]) History(ctx context.Context, opts ...ReadOption) ([]thread
 	return t.runtime.HistoryOf(ctx, t.graph, o.history)
 }
 
+// Checkpoint returns the record of where the thread stands, or of an earlier checkpoint ([AtCheckpoint]): what is done, what was
+// written to the outside, what is to be decided, and what has to happen before it goes on. Values are named by their digests.
+//
+// Errors: [thread.ErrNotFound] for a thread or checkpoint that there is not.
+func (t *Thread[Out]) Checkpoint(ctx context.Context, opts ...ReadOption) (thread.CheckpointRecord, error) {
+	o, err := requested(t, "Checkpoint", opts, "AtCheckpoint")
+	if err != nil {
+		return thread.CheckpointRecord{}, err
+	}
+	return runtime.Checkpoint(ctx, t.runtime, t.graph, thread.CheckpointRequest{Thread: t.id, Checkpoint: o.state.Checkpoint})
+}
+
 // Update writes to the thread's state from outside, as if a node had returned it, and returns the state as it is then.
 // It makes a checkpoint of its own: what the thread was about to do, and the questions it asked, are dropped, and what
 // follows the node of the update ([AsNode]) is next. Nothing runs until the thread is invoked without input.

@@ -171,7 +171,7 @@ func (l *lease) hand(held context.Context, encodes converter.DataConverter, resu
 		return nil
 	}
 	for {
-		err := l.client.CompleteActivity(held, l.info.TaskToken, result, nil)
+		err := l.client.CompleteActivity(storage.Within(held, l.info.Namespace, l.info.WorkflowExecution.ID), l.info.TaskToken, result, nil)
 		var away *storage.Error
 		switch {
 		case err == nil:

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/job"
+	"superstep.dev/thread/storage"
 )
 
 // Register registers the nodes on a worker, and what undoes their effects. It takes the worker's one dynamic activity:
@@ -165,7 +166,7 @@ func (e *execution) cancelled(ctx context.Context, emitted []pregel.Emission) er
 // of our own, so it would report a failure: the end is reported without it.
 func (l *lease) cancelledWith(ctx context.Context, details ...any) error {
 	stopped := temporal.NewCanceledError(details...)
-	if err := l.client.CompleteActivity(ctx, l.info.TaskToken, nil, stopped); err != nil {
+	if err := l.client.CompleteActivity(storage.Within(ctx, l.info.Namespace, l.info.WorkflowExecution.ID), l.info.TaskToken, nil, stopped); err != nil {
 		return stopped
 	}
 	return activity.ErrResultPending

@@ -79,6 +79,61 @@ func taskSays(task thread.TaskView) string {
 	return ""
 }
 
+func (a looks) checkpointCommand() *cobra.Command {
+	var req thread.CheckpointRequest
+	return a.build(command{
+		name: "checkpoint",
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&req.Checkpoint, "at", "", "`CHECKPOINT` of the history (default: where the thread stands)")
+		},
+		run: func(ctx context.Context, args []string) error {
+			req.Thread = args[0]
+			if err := checkCheckpoint("--at", req.Checkpoint); err != nil {
+				return err
+			}
+			return call(ctx, a.app, func(svc service) (thread.CheckpointRecord, error) { return svc.Checkpoint(ctx, req) }, a.showCheckpoint)
+		},
+	})
+}
+
+func (a looks) showCheckpoint(r thread.CheckpointRecord) {
+	a.Printf("%s  %s  step %d  checkpoint %s\n", screen.Clean(r.Thread), a.Status(string(r.Status)), r.Step, screen.Clean(r.ID))
+	t := a.Table()
+	t.Fact("run", r.RunID)
+	t.Fact("created", a.Moment(r.CreatedAt))
+	t.Fact("plan", r.PlanVersion)
+	t.Fact("next", screen.List(r.Nodes))
+	t.Fact("finished", screen.List(r.Finished))
+	t.Fact("resume", string(r.ResumePolicy))
+	t.Fact("recheck", screen.List(r.Recheck))
+	t.Print("")
+	if len(r.CompletedSteps) > 0 {
+		a.Printf("\n")
+		screen.Rows(a.Screen, r.CompletedSteps, func(s thread.CompletedStep) screen.Row {
+			return screen.Row{s.Step, screen.List(s.Nodes), s.Checkpoint}
+		}, "STEP", "DONE", "CHECKPOINT")
+	}
+	if r.More > 0 {
+		a.Printf("and %d steps before\n", r.More)
+	}
+	if len(r.SideEffects) > 0 {
+		a.Printf("\n")
+		screen.Rows(a.Screen, r.SideEffects, func(e thread.SideEffect) screen.Row {
+			return screen.Row{e.Key, e.Tool, e.State, e.Node, e.Step}
+		}, "KEY", "EFFECT", "STATE", "NODE", "STEP")
+	}
+	if len(r.PendingActions) > 0 {
+		a.Printf("\n")
+		screen.Rows(a.Screen, r.PendingActions, func(p thread.PendingAction) screen.Row {
+			return screen.Row{p.Question, p.Tool, p.ParamsHash, screen.List(p.Permissions)}
+		}, "QUESTION", "ACTION", "PARAMS", "PERMISSIONS")
+	}
+	if len(r.Artifacts) > 0 {
+		a.Printf("\n")
+		screen.Rows(a.Screen, r.Artifacts, func(f thread.ArtifactRef) screen.Row { return screen.Row{f.Name, f.Bytes, f.SHA256} }, "VALUE", "BYTES", "SHA-256")
+	}
+}
+
 // sources are the values of history --source: how a checkpoint came to be.
 var sources = []string{"input", "loop", "update", "fork"}
 

@@ -26,9 +26,9 @@ func (a *app) rootCommand() *cobra.Command {
 		{"runs", "Runs and answers:", []*cobra.Command{r.runCommand(), q.inboxCommand(), q.questionCommand(), q.resumeCommand(), q.replyCommand(approval.VerdictApprove),
 			q.replyCommand(approval.VerdictReject), q.replyCommand(approval.VerdictEdit), q.tokenCommand(), c.eventCommand(), c.retryCommand(), c.drainCommand(), c.pauseCommand(),
 			c.unpauseCommand(), c.cancelCommand(), jobs{a}.command()}},
-		{"look", "Look:", []*cobra.Command{l.listCommand(), l.showCommand(), l.stateCommand(), l.historyCommand(), l.effectsCommand(),
+		{"look", "Look:", []*cobra.Command{l.listCommand(), l.showCommand(), l.stateCommand(), l.historyCommand(), l.checkpointCommand(), l.effectsCommand(),
 			l.auditCommand(), l.streamCommand(), l.graphCommand()}},
-		{"change", "Change what was:", []*cobra.Command{c.updateCommand(), r.forkCommand()}},
+		{"change", "Change what was:", []*cobra.Command{c.updateCommand(), r.forkCommand(), c.eraseCommand()}},
 		{groupOperate, "Operate:", []*cobra.Command{o.workerCommand(), o.serveCommand(), o.healthcheckCommand(), o.keyCommand(), o.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})

@@ -166,6 +166,21 @@ func (s *script) History(ctx context.Context, req thread.HistoryRequest) ([]thre
 	return play[[]thread.CheckpointView](ctx, s, "HistoryOf", req, nil)
 }
 
+func (s *script) Erase(ctx context.Context, req thread.EraseRequest) (thread.Erasure, error) {
+	req.Removed = nil
+	if req.KeepAudit != nil {
+		if err := req.KeepAudit(req.Thread, func() (approval.Export, error) { return s.AuditExport(ctx, req.Thread) }); err != nil {
+			return thread.Erasure{}, err
+		}
+		req.KeepAudit = nil
+	}
+	return play[thread.Erasure](ctx, s, "Erase", req, nil)
+}
+
+func (s *script) Checkpoint(ctx context.Context, req thread.CheckpointRequest) (thread.CheckpointRecord, error) {
+	return play[thread.CheckpointRecord](ctx, s, "Checkpoint", req, nil)
+}
+
 func (s *script) Effects(ctx context.Context, req thread.EffectsRequest) (thread.EffectsView, error) {
 	return play[thread.EffectsView](ctx, s, "Effects", req, nil)
 }

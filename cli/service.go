@@ -35,6 +35,8 @@ type service interface {
 	Show(ctx context.Context, thread string) (thread.View, error)
 	State(ctx context.Context, req thread.StateRequest) (thread.StateView, error)
 	History(ctx context.Context, req thread.HistoryRequest) ([]thread.CheckpointView, error)
+	Erase(ctx context.Context, req thread.EraseRequest) (thread.Erasure, error)
+	Checkpoint(ctx context.Context, req thread.CheckpointRequest) (thread.CheckpointRecord, error)
 	Effects(ctx context.Context, req thread.EffectsRequest) (thread.EffectsView, error)
 	Update(ctx context.Context, req thread.UpdateRequest) (thread.StateView, error)
 	Fork(ctx context.Context, req thread.ForkRequest) (thread.View, error)

@@ -217,6 +217,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	o.register(cmd.Flags())
+	cmd.AddCommand(vacuumCommand())
 	return cmd
 }
 

@@ -94,6 +94,11 @@ var elsewhere = map[string]string{
 	`superstep job answer r-3`:                                                                "../test/e2e/jobs_test.go",
 	`superstep job list --leader foreman`:                                                     "../test/e2e/jobs_test.go",
 	"superstep serve":                                                                         "../test/serve/serve_test.go",
+	`superstep checkpoint r-7 -o json`:                                                        "../test/e2e/erase_test.go",
+	`superstep erase r-7 --yes --audit keep --audit-dir audits`:                               "../test/e2e/erase_test.go",
+	`superstep erase r-7 --yes --cancel --reason "asked by the customer"`:                     "../test/e2e/erase_test.go",
+	`superstep erase job/r-3 --yes -o json`:                                                   "../test/e2e/jobs_test.go",
+	"go run ./devserver vacuum --db superstep.db":                                             "../devserver/vacuum_test.go",
 	"sh deploy/create-secret.sh && docker compose up":                                         "../deploy/compose_test.go",
 }
 

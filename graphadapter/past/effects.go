@@ -1,6 +1,7 @@
 package past
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,8 @@ type Effects struct {
 	news int // counts what was heard
 	done int // news when an invocation last finished the thread; -1 before
 	line presentLine
+	// makers says who made the checkpoints of the root graph.
+	makers map[string]maker
 }
 
 // EffectRecord is one effect of a thread, as far as it got.
@@ -43,14 +46,17 @@ type EffectRecord struct {
 
 // NewEffects returns an Effects of a run. when tells the time of a position in its history.
 func NewEffects(run string, when func(at int64) time.Time) *Effects {
-	return &Effects{run: run, when: when, at: map[string]int{}, done: -1, line: newPresentLine()}
+	return &Effects{run: run, when: when, at: map[string]int{}, done: -1, line: newPresentLine(), makers: map[string]maker{}}
 }
 
 // Stands and Made implement [Standing].
 func (e *Effects) Stands(p *pregel.Program, t *pregel.Thread) { e.line.stands(p, t) }
 
 // Made implements [Standing].
-func (e *Effects) Made(r *pregel.Record) { e.line.made(r) }
+func (e *Effects) Made(r *pregel.Record) {
+	e.line.made(r)
+	e.makes(r)
+}
 
 // Within says that what comes next happens in another run.
 func (e *Effects) Within(run string) { e.run = run }
@@ -76,7 +82,7 @@ func (e *Effects) Continued(at int64, p *pregel.Program, t *pregel.Thread, d gra
 // Happened implements [Recorder].
 func (e *Effects) Happened(at int64, ev pregel.Event) {
 	if ev.Kind == pregel.EventCheckpoint && ev.Namespace == "" {
-		e.line.made(ev.Checkpoint)
+		e.Made(ev.Checkpoint)
 	}
 	if ev.Kind != pregel.EventLedger {
 		return
@@ -95,7 +101,7 @@ func (e *Effects) Happened(at int64, ev pregel.Event) {
 // Edited implements [Recorder]: an update from outside does nothing to the outside.
 func (e *Effects) Edited(_ int64, namespace string, r *pregel.Record) {
 	if namespace == "" {
-		e.line.made(r)
+		e.Made(r)
 	}
 }
 
@@ -180,6 +186,11 @@ func (e *Effects) Continue(next *Effects) {
 		e.done = before + next.done
 	}
 	e.line.goOn(&next.line)
+	for _, id := range slices.Sorted(maps.Keys(next.makers)) {
+		if _, known := e.makers[id]; !known {
+			e.makers[id] = next.makers[id]
+		}
+	}
 	e.run, e.when = next.run, next.when
 }
 

@@ -9,6 +9,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/internal/tape"
@@ -199,14 +200,14 @@ func (m *Runtime) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread
 		return nil, err
 	}
 	t.mu.Unlock()
-	past, err := m.driver.Thread(g, r.Thread).SubgraphHistory(ctx, r.Subgraph)
+	made, err := m.driver.Thread(g, r.Thread).SubgraphHistory(ctx, r.Subgraph)
 	if err != nil && len(r.Subgraph) > 0 {
 		err = runtime.NoSubgraph(t.graph, r.Thread, r.Subgraph, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return runtime.HistoryView(t.graph, past, r)
+	return runtime.HistoryView(t.graph, made, r)
 }
 
 // StreamRun implements runtime.Runtime.
@@ -240,6 +241,16 @@ func (m *Runtime) EffectsOf(_ context.Context, g *graphadapter.Graph, threadID s
 	}
 	defer t.mu.Unlock()
 	return thread.EffectsView{Thread: t.id, Graph: t.graph, Status: t.view.Status, Effects: runtime.EffectsView(t.effects.records())}, nil
+}
+
+// OriginOf implements runtime.Runtime.
+func (m *Runtime) OriginOf(_ context.Context, g *graphadapter.Graph, threadID, checkpoint string) (past.Origin, error) {
+	t, err := m.begun(g, threadID)
+	if err != nil {
+		return past.Origin{}, err
+	}
+	defer t.mu.Unlock()
+	return t.effects.origin(checkpoint), nil
 }
 
 // ExportOf implements runtime.Runtime.

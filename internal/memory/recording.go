@@ -225,6 +225,12 @@ func (m *effects) records() []past.EffectRecord {
 	return m.all.All()
 }
 
+func (m *effects) origin(checkpoint string) past.Origin {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all.Origin(checkpoint)
+}
+
 // standing are the effects to undo.
 func (m *effects) standing() []taskrun.Compensation {
 	m.mu.Lock()

@@ -92,10 +92,13 @@ func (t *threadRun) begin(ctx context.Context, in pregel.Input, checkpoint strin
 	rested := t.stands.Rests()
 	forget := t.life.Accept("", life.AnswersTo(t.open, in.Resume), time.Now())
 	t.tape.begins(rested, program, opts.Durability)
+	id := fmt.Sprintf("run-%d", t.runs+1)
+	t.effects.begins(id) // it begins with a checkpoint
 	run, err := t.of.driver.Thread(t.g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
 	if err != nil {
 		forget()
 		t.tape.ends()
+		t.effects.begins(t.stands.RunID)
 		return t.view, runtime.Refusal(t.graph, t.id, err)
 	}
 	t.options.Budget = nil             // the thread has it, and answers may give more
@@ -107,8 +110,7 @@ func (t *threadRun) begin(ctx context.Context, in pregel.Input, checkpoint strin
 	number := t.runs
 	gate.Held = func(s *pregel.Snapshot) { t.heldUp(number, s) }
 	t.stands = thread.View{Thread: t.id, Graph: t.graph, Status: thread.StatusRunning,
-		RunID: fmt.Sprintf("run-%d", t.runs), Started: time.Now(), Durability: runtime.ModeShown(durability), Fused: fused, Budget: t.stands.Budget}
-	t.effects.begins(t.stands.RunID)
+		RunID: id, Started: time.Now(), Durability: runtime.ModeShown(durability), Fused: fused, Budget: t.stands.Budget}
 	t.cause, t.open, t.drain, t.gate = nil, nil, drain, gate
 	t.done = make(chan struct{})
 	t.drains()

@@ -32,17 +32,39 @@ func (c *reader) EffectsOf(ctx context.Context, g *graphadapter.Graph, threadID 
 	if err != nil {
 		return thread.EffectsView{}, err
 	}
-	walk := EffectsWalk{Tail: &c.tail, Graph: c.graphOr(g, last), Thread: threadID}
-	effects, err := walk.Back(ctx, last.runID, func(*past.Effects) bool { return false })
+	effects, gone, err := allEffects(ctx, c, g, last)
 	if err != nil {
-		return thread.EffectsView{}, c.explainReplay(err, last)
+		return thread.EffectsView{}, err
+	}
+	return thread.EffectsView{Thread: threadID, Graph: last.graph, Status: statusOf(last.status), Gone: gone,
+		Effects: runtime.EffectsView(effects.All())}, nil
+}
+
+// OriginOf implements runtime.Runtime.
+func (c *reader) OriginOf(ctx context.Context, g *graphadapter.Graph, threadID, checkpoint string) (past.Origin, error) {
+	last, err := c.theLastRun(ctx, threadID)
+	if err != nil {
+		return past.Origin{}, err
+	}
+	effects, _, err := allEffects(ctx, c, g, last)
+	if err != nil {
+		return past.Origin{}, err
+	}
+	return effects.Origin(checkpoint), nil
+}
+
+// allEffects are the effects of all runs of a thread that the server still has, and of tasks under way; gone counts the others.
+func allEffects(ctx context.Context, c *reader, g *graphadapter.Graph, last *lastRun) (effects *past.Effects, gone int, err error) {
+	walk := EffectsWalk{Tail: &c.tail, Graph: c.graphOr(g, last), Thread: last.thread}
+	effects, err = walk.Back(ctx, last.runID, func(*past.Effects) bool { return false })
+	if err != nil {
+		return nil, 0, c.explainReplay(err, last)
 	}
 	if last.open {
 		c.addUntaken(walk.newest, effects)
 		c.addUnderWay(last, effects)
 	}
-	return thread.EffectsView{Thread: threadID, Graph: last.graph, Status: statusOf(last.status), Gone: walk.Gone,
-		Effects: runtime.EffectsView(effects.All())}, nil
+	return effects, walk.Gone, nil
 }
 
 // addUnderWay adds what the tasks under way have stored with their heartbeats.

@@ -78,5 +78,14 @@ func (o output) size() (bytes uint64) {
 	return bytes
 }
 
+// forget forgets a thread.
+func (o *outputs) forget(thread string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known != nil {
+		o.known.Delete(thread)
+	}
+}
+
 // Decoded implements runtime.Runtime.
 func (c *Threads) Decoded(thread string) *sync.Map { return c.outputs.of(thread).decoded }

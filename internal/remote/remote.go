@@ -16,6 +16,7 @@ import (
 	"superstep.dev/internal/history"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
+	"superstep.dev/thread/storage"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -26,6 +27,7 @@ type Config struct {
 	Identity             string                // "" leaves it to the Temporal client
 	Graphs               []*graphadapter.Graph // known in this process
 	Transport            live.Transport        // nil for none
+	Storage              *storage.Storage      // nil for none
 }
 
 // server asks one Temporal server about the runs of one namespace.

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"superstep.dev/thread"
+	"superstep.dev/thread/storage"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -203,7 +204,7 @@ func (c *server) callOf(described *workflowservice.DescribeWorkflowExecutionResp
 
 // executionRequest starts an execution, the first one of its id or the one that follows last.
 func (c *server) executionRequest(id, workflowType string, in any, memo *commonpb.Memo, last *lastRun) (*workflowservice.StartWorkflowExecutionRequest, error) {
-	input, err := c.cfg.DataConverter.ToPayloads(in)
+	input, err := storage.For(c.cfg.DataConverter, c.cfg.Namespace, id).ToPayloads(in)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -54,6 +55,8 @@ type Runtime interface {
 	CancelRun(ctx context.Context, g *graphadapter.Graph, r thread.CancelRequest) (thread.View, error)
 	// effectsOf returns what a thread did outside.
 	EffectsOf(ctx context.Context, g *graphadapter.Graph, thread string) (thread.EffectsView, error)
+	// originOf returns who made a checkpoint, and which effects were begun on the way to it.
+	OriginOf(ctx context.Context, g *graphadapter.Graph, thread, checkpoint string) (past.Origin, error)
 	// auditOf returns a thread's record, and the chain that it ends in.
 	AuditOf(ctx context.Context, g *graphadapter.Graph, thread string) ([]approval.Entry, approval.Chain, error)
 	// exportOf returns the same with the end of the chain as a worker signs it.

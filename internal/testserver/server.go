@@ -115,6 +115,14 @@ func (s *Server) Restart() error {
 	return nil
 }
 
+// Vacuum writes the file of a stopped server anew, without what was deleted from it.
+func (s *Server) Vacuum() error {
+	if out, err := exec.Command(s.binary, "vacuum", "--db", s.opts.DB).CombinedOutput(); err != nil {
+		return fmt.Errorf("vacuum the server's file: %w\n%s", err, out)
+	}
+	return nil
+}
+
 func (s *Server) args(ready string) []string {
 	args := []string{"--headless", "--db", s.opts.DB, "--values", cmp.Or(s.opts.Values, "none"), "--ready-file", ready, "--port"}
 	_, port, err := net.SplitHostPort(s.address)

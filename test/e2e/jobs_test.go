@@ -57,6 +57,8 @@ func TestJobsFromTheCommandLine(t *testing.T) {
 	begun, err := os.ReadFile(filepath.Join(r.dir, "begun"))
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(begun), "/s/p1-first/"), "what had finished was not done again")
+	require.Contains(t, r.exits(0, r.superstep("erase", "job/"+id, "--yes", "-o", "json")).stdout, job.AttemptThread(id, "p1-first", 1))
+	r.exits(4, r.superstep("job", "show", id))
 }
 
 // TestPlansAreDecidedOn: nothing runs before, an old version is refused, and an edited plan takes the place of the planner's.

@@ -21,13 +21,14 @@ const convertWithin = 30 * time.Second
 // without Temporal's SDK between. Never give it to a Temporal client or worker: within workflow code it would wait for the storage.
 // s may be nil: then a reference is an [Error] of the kind ErrNone.
 func (s *Storage) Converter(inner converter.DataConverter) converter.DataConverter {
-	return &storing{inner, s}
+	return &storing{inner, s, SpaceOf("", "")}
 }
 
 // storing is a data converter before a Storage.
 type storing struct {
 	converter.DataConverter
 	storage *Storage
+	space   string // where it stores
 }
 
 // referenceType is the type of a message that stands for a payload.
@@ -45,7 +46,7 @@ func (c *storing) ToPayload(v any) (*commonpb.Payload, error) {
 	if err != nil || c.storage == nil {
 		return p, err
 	}
-	return c.storage.refer(p)
+	return c.storage.refer(c.space, p)
 }
 
 // ToPayloads implements converter.DataConverter.
@@ -55,7 +56,7 @@ func (c *storing) ToPayloads(values ...any) (*commonpb.Payloads, error) {
 		return all, err
 	}
 	for i, p := range all.GetPayloads() {
-		if all.Payloads[i], err = c.storage.refer(p); err != nil {
+		if all.Payloads[i], err = c.storage.refer(c.space, p); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +96,7 @@ func (c *storing) FromPayloads(all *commonpb.Payloads, into ...any) error {
 // WithWorkflowContext implements converter.ContextAware.
 func (c *storing) WithWorkflowContext(ctx converter.WorkflowContext) converter.DataConverter {
 	if aware, ok := c.DataConverter.(converter.ContextAware); ok {
-		return &storing{aware.WithWorkflowContext(ctx), c.storage}
+		return &storing{aware.WithWorkflowContext(ctx), c.storage, c.space}
 	}
 	return c
 }
@@ -103,14 +104,26 @@ func (c *storing) WithWorkflowContext(ctx converter.WorkflowContext) converter.D
 // WithContext implements converter.ContextAware.
 func (c *storing) WithContext(ctx context.Context) converter.DataConverter {
 	if aware, ok := c.DataConverter.(converter.ContextAware); ok {
-		return &storing{aware.WithContext(ctx), c.storage}
+		return &storing{aware.WithContext(ctx), c.storage, c.space}
 	}
 	return c
 }
 
 // WithSerializationContext implements converter.DataConverterWithSerializationContext.
 func (c *storing) WithSerializationContext(ctx converter.SerializationContext) converter.DataConverter {
-	return &storing{converter.WithDataConverterSerializationContext(c.DataConverter, ctx), c.storage}
+	return &storing{converter.WithDataConverterSerializationContext(c.DataConverter, ctx), c.storage, c.space}
+}
+
+// For returns the converter with which values of a thread are encoded for the server. With one that is not of [Storage.Converter] it does
+// nothing.
+func For(c converter.DataConverter, namespace, workflowID string) converter.DataConverter {
+	s, ok := c.(*storing)
+	if !ok {
+		return c
+	}
+	own := *s
+	own.space = SpaceOf(namespace, workflowID)
+	return &own
 }
 
 // Refers reports whether values of about that many bytes go by reference where the clients' payloads are those of a converter of a
@@ -150,13 +163,13 @@ func Fill(ctx context.Context, c converter.DataConverter, m proto.Message) error
 }
 
 // refer stores a payload that is large, and returns what stands for it.
-func (s *Storage) refer(p *commonpb.Payload) (*commonpb.Payload, error) {
+func (s *Storage) refer(space string, p *commonpb.Payload) (*commonpb.Payload, error) {
 	if proto.Size(p) < s.threshold {
 		return p, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), convertWithin)
 	defer cancel()
-	v, err := s.objects.store(ctx, p, atOnce)
+	v, err := s.objects.store(ctx, space, p, atOnce)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// files are Objects in a directory: DIR/ab/abcdef…, and what is being written in DIR/new.
+// files are Objects in a directory: DIR/ab/SPACE/OBJECT, where ab are the first digits of the space, and what is being written in DIR/new.
 type files struct{ dir string }
 
 const (
@@ -76,7 +76,7 @@ func (f files) Has(_ context.Context, name string) (bool, error) {
 
 // Put implements [Objects].
 func (f files) Put(_ context.Context, name string, object []byte) (err error) {
-	written, err := os.CreateTemp(filepath.Join(f.dir, newFiles), name[:8]+"-")
+	written, err := os.CreateTemp(filepath.Join(f.dir, newFiles), name[:8]+"-") // of the space
 	if err != nil {
 		return notGone(err)
 	}
@@ -102,12 +102,17 @@ func (f files) Put(_ context.Context, name string, object []byte) (err error) {
 	return syncFolder(filepath.Dir(to))
 }
 
-// makeFolder makes one of the 256 folders.
+// makeFolder makes the folder of a space, and the one of the 256 that it is in.
 func (f files) makeFolder(path string) error {
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return notGone(err)
+	for _, folder := range []string{filepath.Dir(path), path} {
+		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return notGone(err)
+		}
+		if err := syncFolder(filepath.Dir(folder)); err != nil {
+			return err
+		}
 	}
-	return syncFolder(f.dir)
+	return nil
 }
 
 // syncFolder stores what a folder's entries are.
@@ -142,4 +147,50 @@ func (f files) Get(_ context.Context, name string) ([]byte, error) {
 		return object[:MaxObjectBytes], nil // its digest will tell
 	}
 	return object, err
+}
+
+// List implements [Objects].
+func (f files) List(_ context.Context, space string) ([]Object, error) {
+	entries, err := os.ReadDir(filepath.Join(f.dir, space[:2], space))
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Join(f.dir, newFiles))
+		return nil, notGone(err) // the directory may be away, which is not the same as empty
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Object, 0, len(entries))
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Object{Name: space + "/" + e.Name(), Bytes: info.Size()})
+	}
+	return all, nil
+}
+
+// Empty implements [Objects]. Where nothing is remembered of what is there, nothing is to be waited for.
+func (f files) Empty(ctx context.Context, space string, removed func(Object)) error {
+	all, err := f.List(ctx, space)
+	if err != nil || all == nil {
+		return err
+	}
+	for _, o := range all {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := os.Remove(f.path(o.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		removed(o)
+	}
+	folder := filepath.Join(f.dir, space[:2], space)
+	if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncFolder(filepath.Dir(folder))
 }

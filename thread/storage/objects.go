@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -17,8 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Objects are where a [Storage] keeps what it stores: a flat space of names, each of which has at most [MaxObjectBytes]. Names are
-// 64 hex digits. An implementation is safe for concurrent use by any number of processes.
+// Objects are where a [Storage] keeps what it stores, each object with at most [MaxObjectBytes]. A name is SPACE/OBJECT: 32 hex digits,
+// of a thread, and 64. An implementation is safe for concurrent use by any number of processes.
 type Objects interface {
 	// Where names the place, for people: no credentials.
 	Where() string
@@ -28,7 +29,21 @@ type Objects interface {
 	Put(ctx context.Context, name string, object []byte) error
 	// Get returns an object. The error for one that is not there is an fs.ErrNotExist.
 	Get(ctx context.Context, name string) ([]byte, error)
+	// List returns the objects of a space, none for one that is not there.
+	List(ctx context.Context, space string) ([]Object, error)
+	// Empty removes the objects of a space, and tells of each that it has removed. When it returns nil none is left, and no process'
+	// Has says of one that is gone that it is there.
+	Empty(ctx context.Context, space string, removed func(Object)) error
 }
+
+// Object is one object of a [Storage].
+type Object struct {
+	Name  string
+	Bytes int64
+}
+
+// spaceDigits is how many hex digits name a space.
+const spaceDigits = 32
 
 // MaxObjectBytes bounds an object.
 const MaxObjectBytes = 4 << 20
@@ -40,6 +55,8 @@ const (
 	// tryReading is the same for reading: less than an activity has until its first heartbeat.
 	tryReading = 1500 * time.Millisecond
 	tryFirst   = 50 * time.Millisecond
+	// keptFor is how long what was read stays in memory at most: so long a process may still have what was erased.
+	keptFor = time.Hour
 )
 
 // The first byte of an object says how the rest is written.
@@ -53,10 +70,12 @@ type objects struct {
 	Objects
 	kept *ttlcache.Cache[string, []byte]
 	most int
+	// swept is when what is too old was last forgotten, in nanoseconds since 1970.
+	swept atomic.Int64
 }
 
 func newObjects(o Objects, cacheBytes int) *objects {
-	return &objects{Objects: o, most: cacheBytes, kept: ttlcache.New(ttlcache.WithMaxCost(uint64(cacheBytes),
+	return &objects{Objects: o, most: cacheBytes, kept: ttlcache.New(ttlcache.WithTTL[string, []byte](keptFor), ttlcache.WithDisableTouchOnHit[string, []byte](), ttlcache.WithMaxCost(uint64(cacheBytes),
 		func(item ttlcache.CostItem[string, []byte]) uint64 { return uint64(len(item.Value)) }))}
 }
 
@@ -75,10 +94,10 @@ var zip, unzip = sync.OnceValue(func() *zstd.Encoder {
 	return z
 })
 
-// put stores content under its digest, unless it is there, and returns the digest.
-func (o *objects) put(ctx context.Context, content []byte) (sha [sha256.Size]byte, err error) {
+// put stores content under its digest in a space, unless it is there, and returns the digest.
+func (o *objects) put(ctx context.Context, space string, content []byte) (sha [sha256.Size]byte, err error) {
 	sha = sha256.Sum256(content)
-	name := hex.EncodeToString(sha[:])
+	name := space + "/" + hex.EncodeToString(sha[:])
 	there, err := retry(ctx, o, tryFor, func(ctx context.Context) (bool, error) { return o.Has(ctx, name) })
 	if err != nil || there {
 		return sha, err
@@ -103,20 +122,31 @@ func (o *objects) get(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, o.explain(name, err)
 	}
+	content, err := o.verified(name, object)
+	if err == nil {
+		o.keep(name, content)
+	}
+	return content, err
+}
+
+// verified is what an object holds, if it is what was stored under its name.
+func (o *objects) verified(name string, object []byte) ([]byte, error) {
 	content, err := open(object)
-	if sum := sha256.Sum256(content); err == nil && hex.EncodeToString(sum[:]) != name {
+	if sum := sha256.Sum256(content); err == nil && hex.EncodeToString(sum[:]) != name[spaceDigits+1:] {
 		err = fmt.Errorf("its %d bytes have the digest %x", len(content), sum)
 	}
 	if err != nil {
 		return nil, &Error{Kind: ErrDamaged, Object: name, Where: o.Where(), Cause: err}
 	}
-	o.keep(name, content)
 	return content, nil
 }
 
 func (o *objects) keep(name string, content []byte) {
 	if len(content) <= o.most {
-		o.kept.Set(name, content, ttlcache.NoTTL)
+		o.kept.Set(name, content, ttlcache.DefaultTTL)
+		if now, swept := time.Now().UnixNano(), o.swept.Load(); now-swept > int64(keptFor/4) && o.swept.CompareAndSwap(swept, now) {
+			o.kept.DeleteExpired() // nobody else looks at what is never asked for again
+		}
 	}
 }
 
@@ -170,4 +200,4 @@ func (o *objects) explain(name string, err error) error {
 }
 
 // names are what objects are called.
-var names = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var names = regexp.MustCompile(`^[0-9a-f]{32}/[0-9a-f]{64}$`)

@@ -36,22 +36,26 @@ const (
 
 // value says where a value is: what a reference in a history holds.
 type value struct {
-	object string // the value, or its table of pieces
+	space  string // of the thread that it is of
+	object string // in that space: the value, or its table of pieces
 	bytes  int    // of the payload's data
 	cut    bool
 }
+
+// root is the name of the object that a reference names.
+func (v value) root() string { return v.space + "/" + v.object }
 
 // once does a part of the work, when it is its turn.
 type once func(ctx context.Context, do func() error) error
 
 // store stores a payload.
-func (o *objects) store(ctx context.Context, p *commonpb.Payload, inTurn once) (value, error) {
-	v := value{bytes: len(p.GetData()), cut: len(p.GetData()) > wholeBytes}
+func (o *objects) store(ctx context.Context, space string, p *commonpb.Payload, inTurn once) (value, error) {
+	v := value{space: space, bytes: len(p.GetData()), cut: len(p.GetData()) > wholeBytes}
 	if v.bytes > MaxValueBytes {
 		return v, &Error{Kind: ErrTooLarge, Where: o.Where(), Cause: fmt.Errorf("it has %d", v.bytes)}
 	}
 	if v.cut {
-		table, err := o.storePieces(ctx, p.GetData(), inTurn)
+		table, err := o.storePieces(ctx, space, p.GetData(), inTurn)
 		if err != nil {
 			return v, err
 		}
@@ -62,7 +66,7 @@ func (o *objects) store(ctx context.Context, p *commonpb.Payload, inTurn once) (
 		return v, err
 	}
 	err = inTurn(ctx, func() error {
-		sha, err := o.put(ctx, root)
+		sha, err := o.put(ctx, space, root)
 		v.object = hex.EncodeToString(sha[:])
 		return err
 	})
@@ -70,7 +74,7 @@ func (o *objects) store(ctx context.Context, p *commonpb.Payload, inTurn once) (
 }
 
 // storePieces cuts data and returns the table of its pieces.
-func (o *objects) storePieces(ctx context.Context, data []byte, inTurn once) ([]byte, error) {
+func (o *objects) storePieces(ctx context.Context, space string, data []byte, inTurn once) ([]byte, error) {
 	pieces, err := cut(data)
 	if err != nil {
 		return nil, err
@@ -83,7 +87,7 @@ func (o *objects) storePieces(ctx context.Context, data []byte, inTurn once) ([]
 		binary.BigEndian.PutUint32(entry[sha256.Size:], uint32(len(piece)))
 		group.Go(func() error {
 			return inTurn(groupCtx, func() error {
-				sha, err := o.put(groupCtx, piece)
+				sha, err := o.put(groupCtx, space, piece)
 				copy(entry, sha[:])
 				return err
 			})
@@ -124,7 +128,7 @@ func cut(data []byte) ([][]byte, error) {
 func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Payload, error) {
 	var root []byte
 	err := inTurn(ctx, func() (err error) {
-		root, err = o.get(ctx, v.object)
+		root, err = o.get(ctx, v.root())
 		return err
 	})
 	if err != nil {
@@ -132,7 +136,7 @@ func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Pay
 	}
 	p := &commonpb.Payload{}
 	if err := proto.Unmarshal(root, p); err != nil {
-		return nil, &Error{Kind: ErrDamaged, Object: v.object, Where: o.Where(), Cause: err}
+		return nil, &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: err}
 	}
 	if v.cut {
 		if p.Data, err = o.loadPieces(ctx, v, p.GetData(), inTurn); err != nil {
@@ -140,7 +144,7 @@ func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Pay
 		}
 	}
 	if len(p.GetData()) != v.bytes {
-		return nil, &Error{Kind: ErrDamaged, Object: v.object, Where: o.Where(), Cause: fmt.Errorf("it has %d bytes, not %d", len(p.GetData()), v.bytes)}
+		return nil, &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: fmt.Errorf("it has %d bytes, not %d", len(p.GetData()), v.bytes)}
 	}
 	return p, nil
 }
@@ -148,7 +152,7 @@ func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Pay
 // loadPieces puts data together from the table of its pieces.
 func (o *objects) loadPieces(ctx context.Context, v value, table []byte, inTurn once) ([]byte, error) {
 	damaged := func(why string) error {
-		return &Error{Kind: ErrDamaged, Object: v.object, Where: o.Where(), Cause: errors.New(why)}
+		return &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: errors.New(why)}
 	}
 	if len(table)%entryBytes != 0 || len(table)/entryBytes*pieceMost < v.bytes {
 		return nil, damaged("its table of pieces is cut off")
@@ -158,7 +162,7 @@ func (o *objects) loadPieces(ctx context.Context, v value, table []byte, inTurn 
 	group.SetLimit(together)
 	at := 0
 	for ; len(table) > 0; table = table[entryBytes:] {
-		name, size := hex.EncodeToString(table[:sha256.Size]), int(binary.BigEndian.Uint32(table[sha256.Size:entryBytes]))
+		name, size := v.space+"/"+hex.EncodeToString(table[:sha256.Size]), int(binary.BigEndian.Uint32(table[sha256.Size:entryBytes]))
 		if size > len(data)-at {
 			_ = group.Wait()
 			return nil, damaged("its pieces are more than it has")

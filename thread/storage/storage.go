@@ -30,8 +30,9 @@ type Options struct {
 // ClientConfig.Storage: what was stored is needed wherever the thread is read. It is safe for concurrent use, and one serves any number of
 // clients and workers of a process.
 //
-// Nothing is ever removed: a history refers to what it needs as long as the server keeps it. What is used again after
-// a day counts as stored anew, so whoever removes what is older than the longest run and the namespace's retention
+// The values of each thread have a space of their own ([SpaceOf]), with which they are removed when the thread is erased
+// ([Storage.Empty]). Nothing else is ever removed: a history refers to what it needs as long as the server keeps it. What is used again
+// after a day counts as stored anew, so whoever removes what is older than the longest run and the namespace's retention
 // together removes nothing that is needed.
 type Storage struct {
 	objects   *objects
@@ -45,6 +46,47 @@ func New(o Objects, opts Options) *Storage {
 
 // Where names the place of the storage, for people.
 func (s *Storage) Where() string { return s.objects.Where() }
+
+// List returns what lies in a space, in no order.
+//
+// Errors: an [Error] of the kind ErrUnavailable.
+func (s *Storage) List(ctx context.Context, space string) ([]Object, error) {
+	all, err := retry(ctx, s.objects, tryFor, func(ctx context.Context) ([]Object, error) { return s.objects.List(ctx, space) })
+	if err != nil {
+		return nil, fmt.Errorf("list the stored values: %w", err)
+	}
+	return all, nil
+}
+
+// Empty removes all that lies in a space, and tells of each object that it has removed. When it returns nil nothing lies there, and no
+// process that shares the storage takes for stored there what was removed. It may be called again after any error. Memory of other
+// processes has removed values for an hour at most.
+//
+// Errors: an [Error] of the kind ErrUnavailable.
+func (s *Storage) Empty(ctx context.Context, space string, removed func(Object)) error {
+	for _, name := range s.objects.kept.Keys() {
+		if name[:spaceDigits] == space {
+			s.objects.kept.Delete(name)
+		}
+	}
+	if err := s.objects.Empty(ctx, space, removed); err != nil {
+		return fmt.Errorf("remove stored values: %w", s.objects.explain("", err))
+	}
+	return nil
+}
+
+// Raw returns an object as it is stored, verified. The errors are those of reading a value.
+func (s *Storage) Raw(ctx context.Context, name string) ([]byte, error) {
+	if !names.MatchString(name) {
+		return nil, fmt.Errorf("%q names no object", name)
+	}
+	object, err := retry(ctx, s.objects, tryFor, func(ctx context.Context) ([]byte, error) { return s.objects.Get(ctx, name) })
+	if err != nil {
+		return nil, s.objects.explain(name, err)
+	}
+	_, err = s.objects.verified(name, object)
+	return object, err
+}
 
 // External is the storage as a Temporal client takes it, for Client.Options.ExternalStorage of programs that use one beside
 // Superstep. The zero value for a nil Storage.
@@ -79,7 +121,7 @@ func (d driver) SelectDriver(ctx converter.StorageDriverSelectContext, p *common
 func (d driver) Store(ctx converter.StorageDriverStoreContext, payloads []*commonpb.Payload) ([]converter.StorageDriverClaim, error) {
 	claims := make([]converter.StorageDriverClaim, len(payloads))
 	for i, p := range payloads {
-		v, err := d.objects.store(ctx.Context, p, func(c context.Context, do func() error) error { return ctx.GetLimiter().Permit(c, p, do) })
+		v, err := d.objects.store(ctx.Context, targetOf(ctx), p, func(c context.Context, do func() error) error { return ctx.GetLimiter().Permit(c, p, do) })
 		if err != nil {
 			return nil, err
 		}
@@ -105,8 +147,8 @@ func (d driver) Retrieve(ctx converter.StorageDriverRetrieveContext, claims []co
 
 // What a claim says.
 const (
-	claimObject, claimBytes, claimForm = "sha256", "bytes", "form"
-	formWhole, formPieces              = "whole", "pieces"
+	claimSpace, claimObject, claimBytes, claimForm = "space", "sha256", "bytes", "form"
+	formWhole, formPieces                          = "whole", "pieces"
 )
 
 func (v value) claim() converter.StorageDriverClaim {
@@ -114,7 +156,7 @@ func (v value) claim() converter.StorageDriverClaim {
 	if v.cut {
 		form = formPieces
 	}
-	return converter.StorageDriverClaim{ClaimData: map[string]string{claimObject: v.object, claimBytes: strconv.Itoa(v.bytes), claimForm: form}}
+	return converter.StorageDriverClaim{ClaimData: map[string]string{claimSpace: v.space, claimObject: v.object, claimBytes: strconv.Itoa(v.bytes), claimForm: form}}
 }
 
 // valueOf reads a claim. Whoever can write into a history can write one, so nothing is taken from it that is not checked.
@@ -124,7 +166,7 @@ func valueOf(claim map[string]string) (value, error) {
 	switch {
 	case err != nil || size < 0 || size > MaxValueBytes:
 		err = fmt.Errorf("it names a value of %q bytes", claim[claimBytes])
-	case !names.MatchString(claim[claimObject]):
+	case !names.MatchString(claim[claimSpace] + "/" + claim[claimObject]):
 		err = errors.New("it names no object")
 	case form != formWhole && form != formPieces:
 		err = fmt.Errorf("it names a value of the form %q", form)
@@ -132,5 +174,5 @@ func valueOf(claim map[string]string) (value, error) {
 	if err != nil {
 		return value{}, fmt.Errorf("a reference to a stored value cannot be read: %w", err)
 	}
-	return value{object: claim[claimObject], bytes: size, cut: form == formPieces}, nil
+	return value{space: claim[claimSpace], object: claim[claimObject], bytes: size, cut: form == formPieces}, nil
 }

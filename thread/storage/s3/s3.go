@@ -32,17 +32,23 @@ const (
 	openWithin = 5 * time.Second
 	// renewed is how old an object may become before it is written anew when it is used again.
 	renewed = 24 * time.Hour
+	// epochFor is how long a process relies on the epoch of a space that it has read.
+	epochFor = 5 * time.Second
+	// epochObject is the name of a space's epoch, epochBytes bounds it. No object has the digest of nothing but zeros.
+	epochObject, epochBytes = "/0000000000000000000000000000000000000000000000000000000000000000", 64
 	// thereFor is how long an object that was seen or written counts as there, and thereMost how many such objects a process
 	// remembers: a large state that changes a little asks for its new pieces alone.
 	thereFor, thereMost = 10 * time.Minute, 100_000
 )
 
-// bucket are storage.Objects below a prefix of a bucket: PREFIX/ab/abcdef….
+// bucket are storage.Objects below a prefix of a bucket: PREFIX/ab/SPACE/OBJECT. What a process has seen in a space it takes for there as
+// long as the epoch of the space is the same: an object of its own, which goes first when the space is emptied.
 type bucket struct {
 	core         *minio.Core
 	name, prefix string
 	where        string
-	there        *ttlcache.Cache[string, struct{}]
+	there        *ttlcache.Cache[string, struct{}] // by epoch and name
+	epochs       *ttlcache.Cache[string, string]   // by space
 }
 
 // Open returns a storage in a bucket, which must be there: it is asked for once, within five seconds. What may be done with the
@@ -96,7 +102,9 @@ func newBucket(cfg Config) (*bucket, error) {
 	}
 	return &bucket{core: core, name: cfg.Bucket, prefix: cfg.Prefix, where: cfg.where(endpoint),
 		there: ttlcache.New(ttlcache.WithTTL[string, struct{}](thereFor), ttlcache.WithCapacity[string, struct{}](thereMost),
-			ttlcache.WithDisableTouchOnHit[string, struct{}]())}, nil
+			ttlcache.WithDisableTouchOnHit[string, struct{}]()),
+		epochs: ttlcache.New(ttlcache.WithTTL[string, string](epochFor), ttlcache.WithCapacity[string, string](thereMost),
+			ttlcache.WithDisableTouchOnHit[string, string]())}, nil
 }
 
 // Where implements storage.Objects.
@@ -107,7 +115,11 @@ func (b *bucket) path(name string) string { return path.Join(b.prefix, name[:2],
 // Has implements storage.Objects. An object that is old, empty, or not described as S3 describes objects counts as none: it is
 // written anew.
 func (b *bucket) Has(ctx context.Context, name string) (bool, error) {
-	if b.there.Get(name) != nil {
+	epoch, err := b.epoch(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	if b.there.Get(epoch+name) != nil {
 		return true, nil
 	}
 	info, err := b.core.StatObject(ctx, b.name, b.path(name), minio.StatObjectOptions{})
@@ -119,12 +131,23 @@ func (b *bucket) Has(ctx context.Context, name string) (bool, error) {
 	case info.Size == 0 || info.ETag == "" || time.Since(info.LastModified) > renewed:
 		return false, nil
 	}
-	b.there.Set(name, struct{}{}, ttlcache.DefaultTTL)
+	b.there.Set(epoch+name, struct{}{}, ttlcache.DefaultTTL)
 	return true, nil
 }
 
 // Put implements storage.Objects.
 func (b *bucket) Put(ctx context.Context, name string, object []byte) error {
+	epoch, err := b.epoch(ctx, name)
+	if err == nil {
+		err = b.put(ctx, name, object)
+	}
+	if err == nil {
+		b.there.Set(epoch+name, struct{}{}, ttlcache.DefaultTTL)
+	}
+	return err
+}
+
+func (b *bucket) put(ctx context.Context, name string, object []byte) error {
 	info, err := b.core.PutObject(ctx, b.name, b.path(name), bytes.NewReader(object), int64(len(object)), "", "",
 		minio.PutObjectOptions{ContentType: "application/octet-stream"})
 	if err != nil {
@@ -133,7 +156,6 @@ func (b *bucket) Put(ctx context.Context, name string, object []byte) error {
 	if info.ETag == "" {
 		return errNoS3
 	}
-	b.there.Set(name, struct{}{}, ttlcache.DefaultTTL)
 	return nil
 }
 

@@ -1,0 +1,454 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"superstep.dev/approval"
+	"superstep.dev/job"
+	"superstep.dev/thread"
+	"superstep.dev/thread/storage"
+	"superstep.dev/workflows/protocol"
+)
+
+// eraser erases one thread, or one job. The newest run of the thread, or of the leader, goes last: as long as it is there the id cannot
+// be taken by another thread, and an erasure that was killed is begun again from it.
+type eraser struct {
+	*Threads
+	thread.EraseRequest
+	proof thread.Erasure
+	names []string // of the values that were removed
+}
+
+// Erase removes all that the server and the storage have of a thread.
+func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasure, error) {
+	if of, subjob := job.OfAttempt(r.Thread); subjob != "" {
+		return thread.Erasure{}, &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: fmt.Sprintf("%q is an attempt of job %q", r.Thread, of),
+			Do: "Erase the job, with all its attempts", Command: []string{"erase", job.WorkflowID(of)}}
+	}
+	e := &eraser{Threads: c, EraseRequest: r, proof: thread.Erasure{Thread: r.Thread, Threads: []string{}, Runs: []thread.Removal{}}}
+	threads, err := e.threads(ctx)
+	if err == nil {
+		err = e.rest(ctx, threads)
+	}
+	if err == nil {
+		err = e.keepAudit(ctx, threads)
+	}
+	if err == nil {
+		err = e.remove(ctx, threads)
+	}
+	if err != nil {
+		return e.proof, c.explain(err, "", r.Thread)
+	}
+	return e.proof, nil
+}
+
+// threads are the attempts of a job, and last the job or the thread itself, each with the runs that the server has.
+func (e *eraser) threads(ctx context.Context) ([]threadRuns, error) {
+	own, err := e.runsOf(ctx, e.Thread)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	if job.Of(e.Thread) != "" {
+		if ids, err = e.attempts(ctx, own); err != nil {
+			return nil, err
+		}
+	}
+	var all []threadRuns
+	for _, id := range sortedKeys(ids) {
+		attempt, err := e.runsOf(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, attempt)
+	}
+	all = append(all, own)
+	for _, t := range all {
+		e.proof.Threads = append(e.proof.Threads, t.id)
+	}
+	return all, nil
+}
+
+func sortedKeys(set map[string]bool) []string {
+	keys := make([]string, 0, len(set))
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// threadRuns are the runs of an id, the newest last.
+type threadRuns struct {
+	id   string
+	kind string // of workflow, "" when there is none
+	runs []string
+	open bool
+}
+
+// runsOf finds the runs of an id: the newest, those that it names as its predecessors, and what the server's index has beside them. The
+// index is a moment behind, and runs that were reset are nobody's predecessors.
+func (e *eraser) runsOf(ctx context.Context, id string) (threadRuns, error) {
+	t := threadRuns{id: id}
+	newest, kind, err := e.described(ctx, id, "")
+	if err != nil {
+		return t, err
+	}
+	if newest != nil && kind != protocol.GraphWorkflow && kind != protocol.LeaderWorkflow {
+		return t, notOfKind(id, kind)
+	}
+	t.kind = kind
+	listed, err := e.listed(ctx, "WorkflowId = "+quotedInQuery(id))
+	if err != nil {
+		return t, err
+	}
+	known := map[string]bool{}
+	for next := newest.GetRunId(); next != "" && !known[next]; {
+		known[next] = true
+		t.runs = append(t.runs, next)
+		if next, err = e.before(ctx, id, next); err != nil {
+			return t, err
+		}
+	}
+	slices.Reverse(t.runs)
+	for _, run := range listed {
+		if !known[run.GetRunId()] {
+			t.runs = slices.Insert(t.runs, 0, run.GetRunId())
+		}
+	}
+	for _, run := range t.runs {
+		described, _, err := e.described(ctx, id, run)
+		if err != nil {
+			return t, err
+		}
+		t.open = t.open || described.open()
+	}
+	return t, nil
+}
+
+// describedRun is a run that the server has.
+type describedRun struct {
+	id     string
+	status enumspb.WorkflowExecutionStatus
+}
+
+// GetRunId is "" for none.
+func (d *describedRun) GetRunId() string {
+	if d == nil {
+		return ""
+	}
+	return d.id
+}
+
+func (d *describedRun) open() bool {
+	return d != nil && (d.status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || d.status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED)
+}
+
+// described is a run of an id, "" for the newest; nil when the server has none.
+func (e *eraser) described(ctx context.Context, id, run string) (*describedRun, string, error) {
+	d, err := patiently(ctx, e.server, id, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+		return e.temporal.DescribeWorkflowExecution(ctx, id, run)
+	})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	info := d.GetWorkflowExecutionInfo()
+	return &describedRun{info.GetExecution().GetRunId(), info.GetStatus()}, info.GetType().GetName(), nil
+}
+
+// listed are the runs that the server's index has, those that began first first.
+func (e *eraser) listed(ctx context.Context, query string) (all []*commonpb.WorkflowExecution, err error) {
+	var token []byte
+	for {
+		page, err := e.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: e.cfg.Namespace, PageSize: listPage, NextPageToken: token, Query: query})
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range page.GetExecutions() {
+			all = append(all, info.GetExecution())
+		}
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			slices.Reverse(all)
+			return all, nil
+		}
+	}
+}
+
+// before is the run that a run follows, "" for none. What the input says is not needed when it cannot be read: its values go after all
+// runs before it have gone.
+func (e *eraser) before(ctx context.Context, id, run string) (string, error) {
+	events, _, err := e.page(ctx, id, run, nil, 1)
+	if err != nil || len(events) == 0 {
+		return "", err
+	}
+	started := events[0].GetWorkflowExecutionStartedEventAttributes()
+	var in protocol.GraphInput
+	if started.GetWorkflowType().GetName() == protocol.GraphWorkflow && e.cfg.DataConverter.FromPayloads(started.GetInput(), &in) == nil && in.Previous != "" {
+		return in.Previous, nil
+	}
+	return started.GetContinuedExecutionRunId(), nil
+}
+
+// page is a page of a run's events as they are stored; none of a run that is gone.
+func (e *eraser) page(ctx context.Context, id, run string, token []byte, most int32) ([]*historypb.HistoryEvent, []byte, error) {
+	page, err := e.service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{Namespace: e.cfg.Namespace,
+		MaximumPageSize: most, NextPageToken: token, Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run}})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return nil, nil, nil
+	}
+	return page.GetHistory().GetEvents(), page.GetNextPageToken(), err
+}
+
+// events hands out all events of a run as they are stored.
+func (e *eraser) events(ctx context.Context, id, run string, take func(*historypb.HistoryEvent) error) error {
+	for token := []byte(nil); ; {
+		events, next, err := e.page(ctx, id, run, token, 0)
+		if err != nil {
+			return err
+		}
+		for _, event := range events {
+			if err := take(event); err != nil {
+				return err
+			}
+		}
+		if token = next; len(token) == 0 {
+			return nil
+		}
+	}
+}
+
+// attempts are the threads of a job's attempts: those that its leader has started, and those that the server's index has.
+func (e *eraser) attempts(ctx context.Context, leader threadRuns) (map[string]bool, error) {
+	of, ids := job.Of(e.Thread), map[string]bool{}
+	is := func(id string) {
+		if owner, subjob := job.OfAttempt(id); owner == of && subjob != "" {
+			ids[id] = true
+		}
+	}
+	for _, run := range leader.runs {
+		err := e.events(ctx, leader.id, run, func(event *historypb.HistoryEvent) error {
+			is(event.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId())
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	listed, err := e.listed(ctx, "WorkflowId STARTS_WITH "+quotedInQuery(job.WorkflowID(of)+"/"))
+	for _, run := range listed {
+		is(run.GetWorkflowId())
+	}
+	return ids, err
+}
+
+// rest ends what is open, if that is wanted.
+func (e *eraser) rest(ctx context.Context, all []threadRuns) error {
+	own := all[len(all)-1]
+	open := slices.IndexFunc(all, func(t threadRuns) bool { return t.open })
+	switch {
+	case open < 0:
+		return nil
+	case !e.Cancel:
+		return e.isOpen(all[open].id, "its run is open, and what it does would not be known to anybody", []string{"erase", e.Thread, "--yes", "--cancel"})
+	case own.kind == protocol.LeaderWorkflow:
+		if _, err := (&Jobs{e.reader}).StopJob(ctx, job.Of(e.Thread), job.Halt{Reason: cmp.Or(e.Reason, "to be erased")}); err != nil {
+			return err
+		}
+	default:
+		cancel := thread.CancelRequest{Thread: e.Thread, Reason: cmp.Or(e.Reason, "to be erased"), By: e.By, Token: e.Token}
+		if _, err := e.CancelRun(ctx, nil, cancel); err != nil {
+			return err
+		}
+	}
+	for _, t := range all {
+		newest, _, err := e.described(ctx, t.id, "")
+		if err != nil {
+			return err
+		}
+		if newest.open() {
+			return e.isOpen(t.id, "it was told to end, and has not yet: a worker is needed, or a person", []string{"show", t.id})
+		}
+	}
+	return nil
+}
+
+func (e *eraser) isOpen(id, why string, command []string) error {
+	return &thread.Error{Kind: thread.ErrRunning, Thread: id, Message: fmt.Sprintf("thread %q is not erased: %s", id, why),
+		Do: "End it first", Command: command}
+}
+
+func (e *eraser) keepAudit(ctx context.Context, all []threadRuns) error {
+	for _, t := range all {
+		if e.KeepAudit == nil || t.kind != protocol.GraphWorkflow {
+			continue
+		}
+		err := e.KeepAudit(t.id, func() (approval.Export, error) { return e.ExportOf(ctx, nil, t.id) })
+		if err != nil {
+			return fmt.Errorf("the audit of thread %s cannot be kept, and nothing was erased: %w", t.id, err)
+		}
+		e.proof.AuditKept = append(e.proof.AuditKept, t.id)
+	}
+	return nil
+}
+
+// remove removes all runs but the newest of the last thread, then the values, then that run.
+func (e *eraser) remove(ctx context.Context, all []threadRuns) error {
+	for i, t := range all {
+		runs := t.runs
+		if i == len(all)-1 && len(runs) > 0 {
+			runs = runs[:len(runs)-1]
+		}
+		for _, run := range runs {
+			if err := e.removeRun(ctx, t.id, run); err != nil {
+				return err
+			}
+		}
+	}
+	if err := e.removeValues(ctx); err != nil {
+		return err
+	}
+	if own := all[len(all)-1]; len(own.runs) > 0 {
+		if err := e.removeRun(ctx, own.id, own.runs[len(own.runs)-1]); err != nil {
+			return err
+		}
+	}
+	return e.check(ctx, all)
+}
+
+// removeRun removes a closed run, and returns when the server has it no more.
+func (e *eraser) removeRun(ctx context.Context, id, run string) error {
+	d, _, err := e.described(ctx, id, run)
+	if err != nil || d == nil {
+		return err
+	}
+	if d.open() { // to remove it would end it without a word
+		return e.isOpen(id, "a run of it has begun meanwhile", []string{"show", id})
+	}
+	gone := thread.Removal{Kind: thread.RemovedRun, Thread: id, Name: run}
+	sum := sha256.New()
+	err = e.events(ctx, id, run, func(event *historypb.HistoryEvent) error {
+		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(event)
+		sum.Write(raw)
+		gone.Events, gone.Bytes = gone.Events+1, gone.Bytes+int64(len(raw))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = e.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: e.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run}})
+	var absent *serviceerror.NotFound
+	if err != nil && !errors.As(err, &absent) {
+		return err
+	}
+	err = e.until(ctx, "the server still has run "+run, func() (bool, error) {
+		d, _, err := e.described(ctx, id, run)
+		return d == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	gone.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	e.proof.Runs = append(e.proof.Runs, gone)
+	e.tell(gone)
+	return nil
+}
+
+func (e *eraser) tell(gone thread.Removal) {
+	if e.Removed != nil {
+		e.Removed(gone)
+	}
+}
+
+func (e *eraser) removeValues(ctx context.Context) error {
+	s := e.cfg.Storage
+	if s == nil {
+		return nil
+	}
+	e.proof.Storage = s.Where()
+	err := s.Empty(ctx, storage.SpaceOf(e.cfg.Namespace, e.Thread), func(o storage.Object) {
+		e.proof.Values, e.proof.Bytes = e.proof.Values+1, e.proof.Bytes+o.Bytes
+		e.names = append(e.names, o.Name)
+		e.tell(thread.Removal{Kind: thread.RemovedValue, Thread: e.Thread, Name: o.Name, Bytes: o.Bytes})
+	})
+	if err != nil {
+		return err
+	}
+	if len(e.names) > 0 {
+		slices.Sort(e.names)
+		sum := sha256.Sum256([]byte(strings.Join(e.names, "\n") + "\n"))
+		e.proof.ValuesSHA256 = hex.EncodeToString(sum[:])
+	}
+	left, err := s.List(ctx, storage.SpaceOf(e.cfg.Namespace, e.Thread))
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("%d values were stored for thread %s while it was erased: a worker still has a task of it; erase it again", len(left), e.Thread)
+	}
+	return err
+}
+
+// check asks the server and its index for what is left.
+func (e *eraser) check(ctx context.Context, all []threadRuns) error {
+	for _, t := range all {
+		newest, _, err := e.described(ctx, t.id, "")
+		if err != nil {
+			return err
+		}
+		if newest != nil {
+			return e.isOpen(t.id, "a run of it has begun meanwhile", []string{"show", t.id})
+		}
+		err = e.until(ctx, "the server's index still has thread "+t.id, func() (bool, error) {
+			listed, err := e.listed(ctx, "WorkflowId = "+quotedInQuery(t.id))
+			return len(listed) == 0, err
+		})
+		if err != nil {
+			return err
+		}
+		e.ended.note(t.id, false)
+		e.invoked.note(t.id, false)
+		e.outputs.forget(t.id)
+	}
+	e.proof.Checked = time.Now().UTC()
+	return nil
+}
+
+// goneWithin bounds the time that a server is given to remove what it has taken the request for.
+const goneWithin = time.Minute
+
+// until asks again and again; what says what was waited for in vain.
+func (e *eraser) until(ctx context.Context, what string, gone func() (bool, error)) error {
+	for began, pause := time.Now(), 10*time.Millisecond; ; pause = min(2*pause, time.Second) {
+		is, err := gone()
+		if is || err != nil {
+			return err
+		}
+		if time.Since(began) > goneWithin {
+			return fmt.Errorf("%s after %v: erase it again", what, goneWithin)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}

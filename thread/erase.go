@@ -1,0 +1,59 @@
+package thread
+
+import (
+	"time"
+
+	"superstep.dev/approval"
+)
+
+// EraseRequest asks to erase a thread, or a job with all its attempts.
+type EraseRequest struct {
+	// Thread is the thread's id, or job/ID for a job. An attempt of a job is erased with its job only.
+	Thread string
+	// Cancel cancels a run that is open first, and stops a job; without it a thread that is open is refused. By and Reason are
+	// those of a [CancelRequest], Token proves who asks where rules want that.
+	Cancel            bool
+	By, Reason, Token string
+	// KeepAudit is given the audit of each thread before anything is removed; nil erases it with the rest. It may be called again
+	// with what is left of an audit when an earlier erasure was interrupted: read then fails, or gives the same chain.
+	KeepAudit func(thread string, read func() (approval.Export, error)) error
+	// Removed, when not nil, is told of each thing that was removed.
+	Removed func(Removal)
+}
+
+// The kinds of a [Removal].
+const (
+	RemovedRun   = "run"
+	RemovedValue = "value"
+)
+
+// Removal is one thing that was removed: a run, with the hex SHA-256 of its history, or a stored value, which has its digest as the end
+// of its name.
+type Removal struct {
+	Kind   string `json:"kind"`
+	Thread string `json:"thread,omitempty"`
+	Name   string `json:"name"`
+	Events int    `json:"events,omitempty"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Erasure is the proof of an erasure: what this call has removed, and that nothing is found any more.
+type Erasure struct {
+	Thread string `json:"thread"`
+	// Threads are those that the job had, itself included; of a thread it is its own id.
+	Threads []string `json:"threads"`
+	// Runs are those that were removed, in that order. None were left by an earlier erasure, or by the server's retention.
+	Runs []Removal `json:"runs"`
+	// Values counts the stored values that were removed, of so many bytes; ValuesSHA256 is the hex SHA-256 of their names, sorted,
+	// one a line.
+	Values       int    `json:"values"`
+	Bytes        int64  `json:"bytes"`
+	ValuesSHA256 string `json:"values_sha256,omitempty"`
+	// AuditKept are the threads whose audit was kept.
+	AuditKept []string `json:"audit_kept,omitempty"`
+	// Checked is when the server and the storage were asked for what is left, and had nothing. Storage names the storage that was
+	// asked, "" when this client has none.
+	Checked time.Time `json:"checked_at"`
+	Storage string    `json:"storage,omitempty"`
+}
