@@ -79,7 +79,7 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	if inner.DataConverter == nil {
-		inner.DataConverter = converter.GetDefaultDataConverter()
+		inner.DataConverter = codec.Open()
 	}
 	inner.DataConverter = cfg.Storage.Converter(inner.DataConverter)
 	threads, jobs := remote.New(c, inner)

@@ -72,11 +72,11 @@ var arrows = []arrow{
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
-	{from: "internal/codec", ours: []string{"thread", "thread/storage", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	{from: "internal/codec", ours: []string{"thread", "thread/secret", "thread/storage", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec", "thread/storage"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
-		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/storage", "internal/clip", "internal/history"},
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/history"},
 		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
@@ -86,9 +86,9 @@ var arrows = []arrow{
 	},
 	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
-	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
+	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "thread/secret", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
 	{
-		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
+		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "thread/secret", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	// What callers and runtimes say to each other.
@@ -109,6 +109,8 @@ var arrows = []arrow{
 		from: "thread/storage/s3", ours: []string{"thread/storage"},
 		theirs: []string{"github.com/minio/minio-go/v7/...", "github.com/jellydator/ttlcache/v3"},
 	},
+	// Who may have decrypted what others have no keys for.
+	{from: "thread/secret/endpoint", ours: []string{"thread/secret"}, theirs: append([]string{"google.golang.org/protobuf/..."}, temporal...)},
 	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
 	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},
@@ -126,7 +128,7 @@ var arrows = []arrow{
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
 	{
 		from: "internal/serving",
-		ours: []string{"thread/...", "internal/remote", "internal/history", "internal/attributes", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
+		ours: []string{"thread/...", "internal/remote", "internal/codec", "internal/history", "internal/attributes", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
 	},
 	{
 		from: "",

@@ -3,10 +3,12 @@ package secret
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
 )
 
 // codec is the codec of Keys, which may be nil.
@@ -37,16 +39,21 @@ func (c codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error)
 
 // Decode implements converter.PayloadCodec.
 func (c codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	out := make([]*commonpb.Payload, len(payloads))
+	var out []*commonpb.Payload
 	for i, p := range payloads {
-		out[i] = p
 		if string(p.GetMetadata()[converter.MetadataEncoding]) != Encoding {
 			continue
+		}
+		if out == nil {
+			out = slices.Clone(payloads)
 		}
 		var err error
 		if out[i], err = c.keys.open(p); err != nil {
 			return nil, err
 		}
+	}
+	if out == nil {
+		return payloads, nil
 	}
 	return out, nil
 }
@@ -66,14 +73,14 @@ func (k *Keys) open(p *commonpb.Payload) (*commonpb.Payload, error) {
 		s = o.with[id]
 	}
 	if s == nil {
-		return nil, &Error{Kind: ErrUnknownKey, Key: id, Where: k.where, Has: o.ring.ids()}
+		return nil, k.misses(&Error{Kind: ErrUnknownKey, Key: id, Where: k.where, Has: o.ring.ids()})
 	}
 	plain, err := s.open(p)
 	switch {
 	case errors.Is(err, errForm):
 		return nil, &Error{Kind: ErrDamaged, Key: id, Where: k.where, Problem: "it was encrypted with the key " + id}
 	case err != nil:
-		return nil, &Error{Kind: ErrWrongKey, Key: id, Where: k.where}
+		return nil, k.misses(&Error{Kind: ErrWrongKey, Key: id, Where: k.where})
 	}
 	return plain, nil
 }
@@ -135,8 +142,15 @@ func (c *sealing) WithWorkflowContext(ctx converter.WorkflowContext) converter.D
 	if aware, ok := inner.(converter.ContextAware); ok {
 		inner = aware.WithWorkflowContext(ctx)
 	}
-	return c.over(inner, true)
+	return c.over(inner, ctx == nil || ctx.Value(asked{}) == nil)
 }
+
+// asked is the key of contexts of queries.
+type asked struct{}
+
+// Asked returns a context to set query handlers with: a query that cannot be read for want of its key is refused, and does not
+// stop the workflow task.
+func Asked(ctx workflow.Context) workflow.Context { return workflow.WithValue(ctx, asked{}, true) }
 
 // WithContext implements converter.ContextAware.
 func (c *sealing) WithContext(ctx context.Context) converter.DataConverter {

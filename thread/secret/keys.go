@@ -17,7 +17,8 @@ import (
 
 // Options shape [Keys]. The zero value is right for most.
 type Options struct {
-	// Log is told, once for each, when keys cannot be used that could be before, and when they can again. Nil tells nobody.
+	// Log is told, once for each, when keys cannot be used that could be before, when they can again (nil), and which keys payloads want that are
+	// not there or are wrong. It may be called from several goroutines. Nil tells nobody.
 	Log func(problem error)
 	// Now is the clock that says which key writes; nil means time.Now.
 	Now func() time.Time
@@ -35,8 +36,29 @@ type Keys struct {
 	log   func(error)
 	now   func() time.Time
 
-	mu   sync.Mutex
-	said string
+	mu     sync.Mutex
+	said   string
+	wanted map[string]bool // keys of which Log was told that payloads want them
+}
+
+// mostWanted bounds how many keys that are not there Log is told of: who can write into a history can name any.
+const mostWanted = 100
+
+// misses tells that a payload wants a key, and returns the error.
+func (k *Keys) misses(err *Error) error {
+	k.mu.Lock()
+	news := k.log != nil && !k.wanted[err.Key] && len(k.wanted) < mostWanted
+	if news {
+		if k.wanted == nil {
+			k.wanted = map[string]bool{}
+		}
+		k.wanted[err.Key] = true
+	}
+	k.mu.Unlock()
+	if news {
+		k.log(err)
+	}
+	return err
 }
 
 // opener is a Ring that is ready to be used.

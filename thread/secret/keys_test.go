@@ -183,10 +183,11 @@ func TestAFileThatChanges(t *testing.T) {
 	replace(t, path, two.Text())
 	_, err = decode(keys, foreign)
 	require.ErrorIs(t, err, secret.ErrUnknownKey)
-	require.Len(t, heard.told, 3, "%q", heard.told)
+	require.Len(t, heard.told, 4, "%q", heard.told)
 	require.Contains(t, heard.told[0], "those that were read last stay in force")
-	require.Contains(t, heard.told[1], "no such file")
-	require.Equal(t, "<nil>", heard.told[2])
+	require.Contains(t, heard.told[1], `the key "k-9", which is not among`)
+	require.Contains(t, heard.told[2], "no such file")
+	require.Equal(t, "<nil>", heard.told[3])
 	harmless(t, fmt.Sprint(heard.told), two)
 }
 
