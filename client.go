@@ -79,7 +79,7 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	if inner.DataConverter == nil {
-		inner.DataConverter = converter.GetDefaultDataConverter()
+		inner.DataConverter = codec.Open()
 	}
 	inner.DataConverter = cfg.Storage.Converter(inner.DataConverter)
 	threads, jobs := remote.New(c, inner)
@@ -212,7 +212,7 @@ func (c *Client) Stream(ctx context.Context, r thread.StreamRequest) iter.Seq2[t
 
 // Offset is the place in the stream of a thread behind all that there was at the moment of a view. For the view that Start
 // returned it is where the invocation begins: see [thread.StreamRequest].Invocation.
-func (c *Client) Offset(v thread.View) string { return c.threads.Offset(v) }
+func (c *Client) Offset(v thread.View) string { return remote.Offset(v) }
 
 // Show returns what is known of a thread: where it stands, its open questions, what it did outside, and why it makes
 // no progress if it does not. For an open run it asks a worker; when none answers it replays the run's history, for which

@@ -248,8 +248,9 @@ func InProcess(o client.Options) client.Options { return acked.Watched(o) }
 
 // Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
 // stored or logged as plain text: the texts and details of errors go through the data converter too, which Temporal's
-// SDK leaves to a FailureConverter of its own, and the SDK's log lines name the types of errors only. Options without a
-// data converter, and a FailureConverter that is set, stay as they are.
+// SDK leaves to a FailureConverter of its own, and the SDK's log lines name the types of errors only. A FailureConverter that is set
+// stays. Options without a data converter get one that encodes nothing, and says of what is encrypted that there are no keys (package thread/secret): a
+// worker with it gives such runs back, where one with Temporal's own would end them.
 //
 // Dial with these options, and give their DataConverter and FailureConverter to [ClientConfig] and [WorkerConfig]. Options with the
 // ExternalStorage of a [storage.Storage] are completed too, so that the client is used as it is.

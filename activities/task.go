@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/job"
+	"superstep.dev/thread/secret"
 	"superstep.dev/thread/storage"
 )
 
@@ -36,6 +37,9 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(n.End, activity.RegisterOptions{Name: job.EndActivity})
 }
 
+// unreadableFor is how long a task waits that a worker could not read for want of a key: for a worker that has the key.
+const unreadableFor = time.Second
+
 // Run is the dynamic activity: one execution of one task.
 //
 // It fails with an application error whose type is one of graphadapter's Node…Type constants. Only
@@ -43,7 +47,10 @@ func (n *Nodes) Register(r worker.ActivityRegistry) {
 func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.Outcome, error) {
 	defer n.openings.during()()
 	var req graphadapter.NodeRequest
-	if err := args.Get(&req); err != nil {
+	if err := args.Get(&req); secret.Concerns(err) {
+		return pregel.Outcome{}, temporal.NewApplicationErrorWithOptions(err.Error(), graphadapter.NodeUnservedType,
+			temporal.ApplicationErrorOptions{NextRetryDelay: unreadableFor})
+	} else if err != nil {
 		return pregel.Outcome{}, temporal.NewNonRetryableApplicationError(
 			"the request of a node's activity cannot be read: "+err.Error(), graphadapter.NodeFailedType, err)
 	}

@@ -36,7 +36,7 @@ func (a looks) auditCommand() *cobra.Command {
 			flags.BoolVar(&f.head, "head", false, "only say that the record is as it was written, and where it ends")
 			flags.StringVar(&f.export, "export", "", "write the entries to `FILE`, or - for standard output")
 			flags.StringVar(&f.verify, "verify", "", "prove what was exported to `FILE`, or - for standard input")
-			flags.StringVar(&f.keys, "keys", "", "the workers' public keys for --verify: PEM `FILES` or directories, separated as in PATH ("+token.EnvAuditKeys+")")
+			flags.StringVar(&f.keys, "public-keys", "", "the workers' public keys for --verify: PEM `FILES` or directories, separated as in PATH ("+token.EnvAuditKeys+")")
 			flags.IntVar(&f.from, "from", 1, "`NUMBER` of the first entry for --verify, when runs before were gone already")
 		},
 		run: func(ctx context.Context, args []string) error {
@@ -64,7 +64,7 @@ func (f *auditFlags) check(thread string) error {
 	case f.verify != "" && thread != "":
 		return usagef("--verify proves a file, without a server: leave THREAD out")
 	case f.verify == "" && (f.keys != "" || f.from != 1):
-		return usagef("--keys and --from go with --verify")
+		return usagef("--public-keys and --from go with --verify")
 	case f.from < 1:
 		return usagef("--from %d is no entry: they count from 1", f.from)
 	case f.verify == "" && thread == "":
@@ -162,7 +162,7 @@ func (a looks) exportAudit(x approval.Export, path string) error {
 			a.Printf("unsigned  no worker with an audit key answered: nobody can prove this file (worker --audit-key)\n")
 			return
 		}
-		a.next("audit", "--verify", path, "--keys", "worker.pem")
+		a.next("audit", "--verify", path, "--public-keys", "worker.pem")
 	})
 	return nil
 }

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
 	"superstep.dev/thread"
+	"superstep.dev/thread/secret"
 
 	"superstep.dev"
 )
@@ -46,6 +49,13 @@ func TestExamples(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, approval.WriteExport(&file, approval.Export{Signed: signed}))
 	require.NoError(t, os.WriteFile("audit.jsonl", file.Bytes(), 0o600))
+	ring := secret.Ring{}
+	for month := range time.Month(2) {
+		at := time.Date(2026, month+1, 1, 0, 0, 0, 0, time.UTC)
+		ring, _, err = ring.Rotate(fmt.Sprintf("prod-%d", month+1), at, at)
+		require.NoError(t, err)
+	}
+	require.NoError(t, os.WriteFile("prod.keys", ring.Text(), 0o600))
 	all := bare("superstep").rootCommand().Commands()
 	for _, cmd := range all {
 		all = append(all, cmd.Commands()...)

@@ -29,6 +29,7 @@ type connectionFlags struct {
 	tlsCert, tlsKey, tlsCA, tlsServerName string
 	profile, config                       string
 	storage                               string
+	keys, keysCommand                     string
 
 	set *pflag.FlagSet
 }
@@ -39,6 +40,7 @@ type connection struct {
 	env     envconfig.EnvLookup
 	payload converter.DataConverter // nil for Temporal's default
 	storage *storage.Storage        // nil for none, and until the options are put together
+	sealed  func(problem error)     // is told when the keys cannot be read any more
 	secrets *screen.Secrets
 	backend backend
 }
@@ -62,6 +64,8 @@ func (f *connectionFlags) register(into *pflag.FlagSet) {
 	set.StringVar(&f.profile, "profile", "", "`NAME` of a profile of the configuration file (TEMPORAL_PROFILE)")
 	set.StringVar(&f.config, "config", "", "configuration `FILE` (TEMPORAL_CONFIG_FILE)")
 	set.StringVar(&f.storage, "storage", "", "`PLACE` of large values, the same for all: a directory, s3://BUCKET/PREFIX or none (SUPERSTEP_STORAGE; default what a devserver of this machine says)")
+	set.StringVar(&f.keys, "keys", "", "`FILE` with the keys that encrypt what is stored, the same for all (SUPERSTEP_KEYS; see superstep keys)")
+	set.StringVar(&f.keysCommand, "keys-command", "", "`COMMAND` that writes such a file's text, in place of --keys (SUPERSTEP_KEYS_COMMAND)")
 	into.AddFlagSet(set)
 	f.set = set
 }
@@ -92,7 +96,9 @@ func (c *connection) clientOptions() (client.Options, error) {
 	if err != nil {
 		return client.Options{}, usagef("the connection's settings: %w", err)
 	}
-	opts.DataConverter = c.payload
+	if opts.DataConverter, err = c.dataConverter(&profile); err != nil {
+		return client.Options{}, err
+	}
 	if c.storage, err = openStorage(c.storagePlace()); err != nil {
 		return client.Options{}, err
 	}
@@ -146,7 +152,7 @@ func (f *connectionFlags) apply(p *envconfig.ClientConfigProfile) error {
 	p.Address = cmp.Or(f.address, p.Address, defaultAddress)
 	p.Namespace = cmp.Or(f.namespace, p.Namespace, client.DefaultNamespace)
 	if f.apiKeyFile != "" {
-		key, err := readAPIKey(f.apiKeyFile)
+		key, err := readSecretFile("--api-key-file", f.apiKeyFile, "API key")
 		if err != nil {
 			return err
 		}
@@ -200,26 +206,26 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// readAPIKey reads an API key from a file that holds nothing else.
-func readAPIKey(path string) (string, error) {
+// readSecretFile reads what travels in a header from a file that holds nothing else; flag names it, and what is its name.
+func readSecretFile(flag, path, what string) (string, error) {
 	const most = 16 << 10
 	file, err := os.Open(path)
 	if err != nil {
-		return "", usagef("--api-key-file: %w", err)
+		return "", usagef("%s: %w", flag, err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
-		return "", usagef("--api-key-file: %w", err)
+		return "", usagef("%s: %w", flag, err)
 	}
 	key := strings.TrimSpace(string(text))
 	if key == "" || len(key) > most || strings.ContainsFunc(key, notInKey) {
-		return "", usagef("--api-key-file: %s does not hold one API key and nothing else", quoted(path))
+		return "", usagef("%s: %s does not hold one %s and nothing else", flag, quoted(path), what)
 	}
 	return key, nil
 }
 
-// notInKey reports whether r cannot be part of an API key, which travels in a header.
+// notInKey reports whether r cannot be part of what travels in a header.
 func notInKey(r rune) bool { return r <= ' ' || r > '~' }
 
 // given returns the connection flags of this command line, as words.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net"
 	"strings"
@@ -15,9 +16,11 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/cli/screen"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
 	"superstep.dev/thread"
+	"superstep.dev/thread/secret"
 	"superstep.dev/thread/storage"
 )
 
@@ -93,6 +96,7 @@ func temporalBackend() backend {
 
 // withService connects, calls do and disconnects. A call that Ctrl-C ended is reported as that.
 func (a *app) withService(ctx context.Context, do func(svc service) error) error {
+	a.sealed = a.tellOfFile
 	opts, err := a.clientOptions()
 	if err != nil {
 		return err
@@ -115,6 +119,20 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return err
 	}
 	return interrupted(ctx, do(svc), "interrupted")
+}
+
+// tellOfFile says that the keys cannot be read again. Which key is missing the command's own error says.
+func (a *app) tellOfFile(problem error) {
+	if errors.Is(problem, secret.ErrBadKeys) {
+		a.tell(problem)
+	}
+}
+
+// tell says on stderr what is wrong beside the command, nil for nothing.
+func (a *app) tell(problem error) {
+	if problem != nil {
+		fmt.Fprintln(a.stderr, a.secrets.Redact(screen.Clean(problem.Error())))
+	}
 }
 
 // findStorage has the client of a server of this machine keep large values where the namespace says, unless flags or the environment

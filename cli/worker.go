@@ -93,10 +93,17 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 	if err == nil {
 		cfg.Notify, err = a.openNotifier(f.notify)
 	}
+	cfg.Logger = newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)
+	a.sealed = func(problem error) {
+		if problem != nil {
+			cfg.Logger.Error("what is stored cannot be read with these keys, or the keys cannot be read again", zap.Error(problem))
+		} else {
+			cfg.Logger.Info("the keys are read again")
+		}
+	}
 	if err == nil {
 		opts, err = a.clientOptions()
 	}
-	cfg.Logger = newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)
 	opts = superstep.Encoded(opts)
 	opts.Logger = sdklog.New(cfg.Logger.Named("temporal"))
 	if opts.ConnectionOptions.GrpcCompression == nil {

@@ -79,7 +79,7 @@ var elsewhere = map[string]string{
 	`superstep token r-7 --op unpause --for ann --key e2e.key`:                                "../test/e2e/control_test.go",
 	`superstep audit r-7 --head`:                                                              "../test/e2e/approvals_test.go",
 	`superstep audit r-7 --export audit.jsonl`:                                                "../test/e2e/approvals_test.go",
-	`superstep audit --verify audit.jsonl --keys audit.pem`:                                   "../test/e2e/approvals_test.go",
+	`superstep audit --verify audit.jsonl --public-keys audit.pem`:                            "../test/e2e/approvals_test.go",
 	`superstep job submit --leader foreman --id r-3 --goal two --context DIR --approve first`: "../test/e2e/jobs_test.go",
 	`superstep job show r-3 --follow`:                                                         "../test/e2e/jobs_test.go",
 	`superstep job plan r-3`:                                                                  "../test/e2e/jobs_test.go",
@@ -99,6 +99,11 @@ var elsewhere = map[string]string{
 	`superstep erase r-7 --yes --cancel --reason "asked by the customer"`:                     "../test/e2e/erase_test.go",
 	`superstep erase job/r-3 --yes -o json`:                                                   "../test/e2e/jobs_test.go",
 	"go run ./devserver vacuum --db superstep.db":                                             "../devserver/vacuum_test.go",
+	"superstep keys new --keys prod.keys --id prod-1":                                         "../test/e2e/keys_test.go",
+	"superstep keys list --keys prod.keys":                                                    "../test/e2e/keys_test.go",
+	"superstep keys rotate --keys prod.keys --in 0s --id prod-2":                              "../test/e2e/keys_test.go",
+	"superstep keys rotate --keys prod.keys --drop prod-1":                                    "../test/e2e/keys_test.go",
+	"superstep keys serve --keys prod.keys --origin http://localhost:8233":                    "../test/e2e/keys_test.go",
 	"sh deploy/create-secret.sh && docker compose up":                                         "../deploy/compose_test.go",
 }
 

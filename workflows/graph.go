@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/figures"
+	"superstep.dev/thread/secret"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -163,7 +164,7 @@ func (r *run) beginOps() []approval.Control {
 // Desk is a workflow that ends at once and lives on for its query: a closed workflow can be asked as long as it is
 // retained, which costs no event, and any worker of its task queue answers for itself.
 func (g *Graphs) Desk(ctx workflow.Context) error {
-	return workflow.SetQueryHandlerWithOptions(ctx, protocol.QueryAdmit, g.admit,
+	return workflow.SetQueryHandlerWithOptions(secret.Asked(ctx), protocol.QueryAdmit, g.admit,
 		workflow.QueryHandlerOptions{Description: "Whether this worker serves a graph and takes an input or updates."})
 }
 

@@ -10,6 +10,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/clip"
+	"superstep.dev/thread/secret"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -27,7 +28,7 @@ func (v *view) handle(ctx workflow.Context, closing func() protocol.Closing) err
 		{protocol.QueryHandoff, "What a new run needs to continue this one.", func() (protocol.Closing, error) { return closing(), nil }},
 	}
 	for _, q := range queries {
-		err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about})
+		err := workflow.SetQueryHandlerWithOptions(secret.Asked(ctx), q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about})
 		if err != nil {
 			return err
 		}

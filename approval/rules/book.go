@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"superstep.dev/approval"
-	"superstep.dev/approval/internal/files"
+	"superstep.dev/internal/files"
 )
 
 // Book is what files of rules say: the policy and the directory of an approval.Gate. Its methods may be called from

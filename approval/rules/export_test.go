@@ -3,7 +3,7 @@ package rules
 import (
 	"time"
 
-	"superstep.dev/approval/internal/files"
+	"superstep.dev/internal/files"
 )
 
 // OpenAlways opens files that are read at each use.

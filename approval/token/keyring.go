@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"superstep.dev/approval"
-	"superstep.dev/approval/internal/files"
+	"superstep.dev/internal/files"
 )
 
 // Environment variables that say where keys are.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"superstep.dev/approval"
-	"superstep.dev/approval/internal/files"
+	"superstep.dev/internal/files"
 )
 
 // DefaultLife is how long a token is valid that does not say.

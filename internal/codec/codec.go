@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/thread"
+	"superstep.dev/thread/secret"
 	"superstep.dev/thread/storage"
 )
 
@@ -107,21 +108,24 @@ func namespaceOf(ctx context.Context, c client.Client) (string, error) {
 	return req.GetNamespace(), nil
 }
 
-// Options completes the options of a Temporal client so that errors are encoded as payloads are. Those of one with a storage
-// and no data converter get the SDK's FailureConverter, which says that they were completed.
+// Open is the data converter of who has no keys: it says so of what is encrypted.
+func Open() converter.DataConverter { return (*secret.Keys)(nil).Converter(nil) }
+
+// Options completes the options of a Temporal client so that errors are encoded as payloads are. Those of one without a data converter
+// get that of who has no keys, and the SDK's FailureConverter, which says that they were completed.
 func Options(o client.Options) client.Options {
-	stores := len(o.ExternalStorage.Drivers) > 0
+	hides := secret.Hides(o.DataConverter)
 	if o.DataConverter == nil {
-		if stores && o.FailureConverter == nil {
+		o.DataConverter = Open()
+	}
+	if len(o.ExternalStorage.Drivers) > 0 {
+		o.DataConverter = storage.Sparing(o.DataConverter)
+	}
+	if !hides {
+		if o.FailureConverter == nil {
 			o.FailureConverter = temporal.GetDefaultFailureConverter()
 		}
-		if stores {
-			o.DataConverter = storage.Sparing(nil)
-		}
 		return o
-	}
-	if stores {
-		o.DataConverter = storage.Sparing(o.DataConverter)
 	}
 	if o.FailureConverter == nil {
 		o.FailureConverter = Failures(o.DataConverter)

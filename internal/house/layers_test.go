@@ -25,6 +25,7 @@ var temporal = []string{"go.temporal.io/sdk/...", "go.temporal.io/api/..."}
 // mistake: whoever adds one says here where it stands.
 var arrows = []arrow{
 	{from: "internal/clip"},
+	{from: "internal/files"},
 	{from: "internal/acked", theirs: append([]string{"google.golang.org/grpc/...", "google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "graphadapter/pregel"},
 	{from: "internal/jsontext"},
@@ -36,14 +37,13 @@ var arrows = []arrow{
 		from: "job/planner", ours: []string{"job"},
 		theirs: []string{"github.com/openai/openai-go/v3/...", "github.com/tailscale/hujson"},
 	},
-	{from: "approval/internal/files"},
-	{from: "approval/token", ours: []string{"approval", "approval/internal/files"}, theirs: []string{"github.com/golang-jwt/jwt/v5"}},
+	{from: "approval/token", ours: []string{"approval", "internal/files"}, theirs: []string{"github.com/golang-jwt/jwt/v5"}},
 	{
 		from: "approval/webhook", ours: []string{"approval"},
 		theirs: []string{"github.com/standard-webhooks/standard-webhooks/libraries/go"},
 	},
 	{
-		from: "approval/rules", ours: []string{"approval", "approval/internal/files"},
+		from: "approval/rules", ours: []string{"approval", "internal/files"},
 		theirs: []string{"cel.dev/cel-go/...", "go.yaml.in/yaml/v3"},
 	},
 	{
@@ -74,11 +74,11 @@ var arrows = []arrow{
 	{from: "internal/figures", theirs: temporal},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
-	{from: "internal/codec", ours: []string{"thread", "thread/storage", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
+	{from: "internal/codec", ours: []string{"thread", "thread/secret", "thread/storage", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec", "thread/storage"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
-		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/storage", "internal/clip", "internal/figures", "internal/history"},
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/figures", "internal/history"},
 		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
@@ -88,14 +88,19 @@ var arrows = []arrow{
 	},
 	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
-	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
+	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "thread/secret", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
 	{
-		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures"},
+		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "thread/secret", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures"},
 		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	// What callers and runtimes say to each other.
 	{from: "thread", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/ledger", "approval", "job"}},
 	{from: "thread/live", ours: []string{"graphadapter"}},
+	// What is stored of threads is encrypted there. Nothing of a thread is known there either.
+	{
+		from: "thread/secret", ours: []string{"internal/files"}, theirs: append([]string{"github.com/klauspost/compress/zstd", "github.com/mattn/go-shellwords",
+			"github.com/restic/chunker", "google.golang.org/protobuf/proto"}, temporal...),
+	},
 	// Where large values lie. Nothing of a thread is known there but its name.
 	{
 		from: "thread/storage", ours: []string{"job"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
@@ -106,6 +111,8 @@ var arrows = []arrow{
 		from: "thread/storage/s3", ours: []string{"thread/storage"},
 		theirs: []string{"github.com/minio/minio-go/v7/...", "github.com/jellydator/ttlcache/v3"},
 	},
+	// Who may have decrypted what others have no keys for.
+	{from: "thread/secret/endpoint", ours: []string{"thread/secret"}, theirs: append([]string{"google.golang.org/protobuf/..."}, temporal...)},
 	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
 	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},
@@ -123,7 +130,7 @@ var arrows = []arrow{
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
 	{
 		from: "internal/serving",
-		ours: []string{"thread/...", "internal/remote", "internal/history", "internal/attributes", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
+		ours: []string{"thread/...", "internal/remote", "internal/codec", "internal/history", "internal/attributes", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
 	},
 	{
 		from: "",

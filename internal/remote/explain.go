@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ import (
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
+	"superstep.dev/thread/secret"
+	"superstep.dev/thread/secret/endpoint"
 	"superstep.dev/thread/storage"
 	"superstep.dev/workflows/protocol"
 )
@@ -41,6 +44,9 @@ func (c *server) explain(err error, graph, threadID string) error {
 	)
 	if stored := storageError(threadID, err); stored != nil && !errors.As(err, &already) {
 		return stored
+	}
+	if sealed := sealedError(threadID, err); sealed != nil && !errors.As(err, &already) {
+		return sealed
 	}
 	e := &thread.Error{Graph: graph, Thread: threadID, Cause: err}
 	switch {
@@ -176,7 +182,7 @@ func noWorker(graph, threadID, queue string) error {
 
 // unreadablePayload is the error of a client that lacks the codec or the storage of what is stored, or has another one.
 func unreadablePayload(threadID string, err error) error {
-	if stored := storageError(threadID, err); stored != nil {
+	if stored := cmp.Or(storageError(threadID, err), sealedError(threadID, err)); stored != nil {
 		return stored
 	}
 	return &thread.Error{Kind: thread.ErrBadInput, Thread: threadID, Message: "what is stored cannot be read with this program's data converter", Cause: err,
@@ -196,6 +202,26 @@ func storageError(threadID string, err error) error {
 		stored = &storage.Error{Kind: storage.ErrNone}
 	}
 	return &thread.Error{Kind: thread.ErrStorage, Thread: threadID, Message: "the thread " + strconv.Quote(threadID) + " cannot be read", Cause: stored}
+}
+
+// sealedError is the error of a client that lacks the key of what is stored, or whose codec endpoint does not answer; nil when err is
+// another one.
+func sealedError(threadID string, err error) error {
+	var sealed *secret.Error
+	var away *endpoint.Error
+	e := &thread.Error{Kind: thread.ErrBadInput, Thread: threadID, Message: "what is stored cannot be read"}
+	switch {
+	case errors.As(err, &sealed):
+		e.Cause = sealed
+	case errors.As(err, &away):
+		e.Kind, e.Cause = thread.ErrStorage, away
+	default:
+		return nil
+	}
+	if threadID != "" {
+		e.Message = "the thread " + strconv.Quote(threadID) + " cannot be read"
+	}
+	return e
 }
 
 func (c *server) explainUpdate(ctx context.Context, err error, threadID string) error {

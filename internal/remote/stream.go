@@ -31,7 +31,7 @@ func (c *Threads) StreamRun(ctx context.Context, g *graphadapter.Graph, r thread
 }
 
 // Offset is the place behind all that a thread had streamed at the moment of a view.
-func (c *Threads) Offset(v thread.View) string { return tape.Behind(v.Thread, v.RunID, v.Events) }
+func Offset(v thread.View) string { return tape.Behind(v.Thread, v.RunID, v.Events) }
 
 // errStreamLeft says that the reader wants no more.
 var errStreamLeft = errors.New("the reader has left")

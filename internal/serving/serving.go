@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/attributes"
+	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/remote"
 	"superstep.dev/job"
@@ -44,7 +45,7 @@ type Config struct {
 // a replay of the workflow finds what is not there.
 func Register(r worker.Registry, c client.Client, cfg Config) {
 	if cfg.DataConverter == nil {
-		cfg.DataConverter = converter.GetDefaultDataConverter()
+		cfg.DataConverter = codec.Open()
 	}
 	cfg.DataConverter = cfg.Storage.Converter(cfg.DataConverter)
 	past := replays{c, cfg.DataConverter, cfg.Graphs}

@@ -132,7 +132,7 @@ func (r *rig) provenElsewhere(thread string) {
 	file, keys := filepath.Join(r.dir, "audit.jsonl"), filepath.Join(r.dir, "audit.pem")
 	out := r.exits(0, r.superstep("audit", thread, "--export", file))
 	require.Contains(r.t, out.stdout, "exported  ")
-	offline := []string{"--address", "127.0.0.1:1", "audit", "--verify", file, "--keys", keys}
+	offline := []string{"--address", "127.0.0.1:1", "audit", "--verify", file, "--public-keys", keys}
 	out = r.exits(0, r.begunWith(offline...).end())
 	require.Contains(r.t, out.stdout, "signed    by audit with the key ")
 	text, err := os.ReadFile(file)

@@ -5,5 +5,5 @@
 // stored. A value above 64 KiB is cut into pieces at places that its content decides. So two states of a thread of which one has
 // grown at its end have all pieces but a few in common: what a conversation takes grows with what is said, however often the whole of it
 // is handed on. With a codec in the data converter the codec comes first: what lies in the storage is encoded as what lies in
-// histories is. One that encrypts with a random nonce leaves nothing that two values have in common.
+// histories is. One that encrypts with a random nonce leaves nothing that two values have in common; package secret leaves equal pieces equal.
 package storage

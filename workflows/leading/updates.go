@@ -11,6 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/clip"
 	"superstep.dev/job"
+	"superstep.dev/thread/secret"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/listing"
 	"superstep.dev/workflows/protocol"
@@ -49,7 +50,7 @@ func (l *lead) handle(ctx workflow.Context) error {
 		{protocol.QueryBoard, "The whole state of the job.", func() (*job.Board, error) { return l.board, nil }},
 		{protocol.QueryJobEvents, "What happened to the job behind the event of a number.", func(after int64) ([]job.Event, error) { return l.board.EventsAfter(after), nil }},
 	} {
-		if err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about}); err != nil {
+		if err := workflow.SetQueryHandlerWithOptions(secret.Asked(ctx), q.name, q.answer, workflow.QueryHandlerOptions{Description: q.about}); err != nil {
 			return err
 		}
 	}

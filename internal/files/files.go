@@ -145,6 +145,14 @@ func (w *Watched[T]) Get() (good T, version string, err error) {
 	return w.good, w.version, w.err
 }
 
+// Again is Get with the files read now, for who misses something that they may have by now.
+func (w *Watched[T]) Again() (good T, version string, err error) {
+	w.mu.Lock()
+	w.read = time.Time{}
+	w.mu.Unlock()
+	return w.Get()
+}
+
 func (w *Watched[T]) refresh() {
 	all, err := Read(w.Paths, w.Endings...)
 	if err != nil {

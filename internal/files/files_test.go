@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"superstep.dev/approval/internal/files"
+	"superstep.dev/internal/files"
 )
 
 func write(t *testing.T, path, text string) {
