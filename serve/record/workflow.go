@@ -196,6 +196,7 @@ func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
 			k.thread.Under = k.thread.ID
 		}
 	}
+	//workflowcheck:ignore A copy does not depend on the order in which the members come.
 	maps.Copy(k.thread.Metadata, p.Metadata)
 	k.changed(ctx)
 	k.tell(ctx)
