@@ -104,7 +104,7 @@ func figuresCost(ctx context.Context, b *bench) ([]figure, error) {
 		value := with.of(cpu).Median() / without.of(cpu).Median()
 		figures = append(figures, figure{Name: w.name, Compares: w.about + ": processor time of client and worker, with figures / without",
 			Value: value, Unit: "x", Bar: barFigures, Rounds: with.of(cpu).Over(without.of(cpu)),
-			Notes: []string{fmt.Sprintf("medians of %d: %.4g ms with figures, %.4g ms without", len(with), with.of(cpu).Median(), without.of(cpu).Median())},
+			Notes:   []string{fmt.Sprintf("medians of %d: %.4g ms with figures, %.4g ms without", len(with), with.of(cpu).Median(), without.of(cpu).Median())},
 			Details: map[string]testbed.Sample{"with, ms CPU": with.of(cpu), "without, ms CPU": without.of(cpu)}})
 	}
 	return figures, s.Process.Stop()
