@@ -41,7 +41,10 @@ func TestThePastOfAThread(t *testing.T) {
 
 		bare := rig.HistoryOf(t, th)
 		for i := range history {
-			history[i].Values = nil
+			if next := history[i].Next; len(next) > 0 && assert.Len(t, history[i].Tasks, len(next)) {
+				assert.Equal(t, next[0], history[i].Tasks[0].Node)
+			}
+			history[i].Values, history[i].Tasks = nil, nil // both come only when values are asked for
 		}
 		assert.Equal(t, history, bare)
 		assert.Equal(t, history[:2], rig.HistoryOf(t, th, superstep.Limit(2)))
