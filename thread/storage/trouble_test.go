@@ -182,7 +182,7 @@ func TestDirectoriesInTrouble(t *testing.T) {
 		_, err = os.Stat(dir)
 		require.ErrorIs(t, err, fs.ErrNotExist, "nothing is written beside what is not mounted")
 		fresh := storageWithoutMemory(t, dir, away)
-		back := time.AfterFunc(time.Second, func() { _ = os.Rename(away, dir) })
+		back := time.AfterFunc(300*time.Millisecond, func() { _ = os.Rename(away, dir) })
 		defer back.Stop()
 		_, err = retrieve(t.Context(), fresh, claims...)
 		require.NoError(t, err, "mounted again within a second")
