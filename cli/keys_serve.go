@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -88,27 +86,8 @@ func (a sealing) serve(ctx context.Context, f endpointFlags) error {
 	if err != nil {
 		return notBegun("--addr", err)
 	}
-	server := endpoint.Server(h)
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	defer f.ready.remove(os.Getpid())
-	err = f.ready.write(os.Getpid())
-	if err == nil {
+	return serveUntil(ctx, endpoint.Server(h), listener, f.ready, func() {
 		e := endpointEvent{Event: "ready", PID: os.Getpid(), URL: "http://" + listener.Addr().String()}
 		a.ShowLine(e, func() { a.Printf("codec endpoint ready  %s  pid %d\n", screen.Clean(e.URL), e.PID) })
-		select {
-		case <-ctx.Done():
-		case err = <-ended:
-			return err
-		}
-	}
-	within, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if server.Shutdown(within) != nil {
-		server.Close() // a client that does not read; the process is about to end
-	}
-	if ends := <-ended; err == nil && !errors.Is(ends, http.ErrServerClosed) {
-		err = ends
-	}
-	return err
+	})
 }

@@ -100,24 +100,34 @@ func (a operating) listen(ctx context.Context, c client.Client, opts client.Opti
 		return notBegun("--listen", err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	if err := serveUntil(ctx, server, listener, f.ready, func() { a.showServing(listener.Addr().String()) }); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// lastRequests bounds the time that requests under way have when a server of this program is told to end. Streams would stay open for as
+// long as their clients do.
+const lastRequests = 3 * time.Second
+
+// serveUntil serves until ctx ends. shown runs when requests are answered and the ready file says so.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener, ready readyFile, shown func()) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	if err := f.ready.write(os.Getpid()); err != nil {
+	defer ready.remove(os.Getpid())
+	if err := ready.write(os.Getpid()); err != nil {
 		return errors.Join(err, server.Close())
 	}
-	defer f.ready.remove(os.Getpid())
-	a.showServing(listener.Addr().String())
+	shown()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serve: %w", err)
+		return err
 	case <-ctx.Done():
 	}
-	last, stop := context.WithTimeout(context.Background(), 3*time.Second)
+	last, stop := context.WithTimeout(context.Background(), lastRequests)
 	defer stop()
-	if server.Shutdown(last) != nil { // streams stay open for as long as their clients do
-		if err := server.Close(); err != nil {
-			return err
-		}
+	if server.Shutdown(last) != nil {
+		return server.Close()
 	}
 	return nil
 }
