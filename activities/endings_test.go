@@ -24,13 +24,33 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
+// lastSeen tells what a run waits for.
+func (r *rig) lastSeen(run client.WorkflowRun) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	described, err := r.client.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+	if err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("pending: %v %v;", described.GetPendingActivities(), described.GetPendingWorkflowTask())
+	history := r.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		e, err := history.Next()
+		if err != nil {
+			return text + err.Error()
+		}
+		text += fmt.Sprintf("\n%s %s", e.GetEventTime().AsTime().Format(time.TimeOnly), e.GetEventType())
+	}
+	return text
+}
+
 // failureOf waits for a run's failure and returns what it says of the node.
 func (r *rig) failureOf(run client.WorkflowRun) *pregel.NodeError {
 	r.t.Helper()
 	var failed *temporal.ApplicationError
 	err := run.Get(r.ctx, nil)
 	if !errors.As(err, &failed) {
-		r.t.Fatalf("the run ended with %v, want a failure", err)
+		r.t.Fatalf("the run ended with %v, want a failure; %s", err, r.lastSeen(run))
 	}
 	var result protocol.GraphResult
 	if err := failed.Details(&result); err != nil || result.Failure == nil {

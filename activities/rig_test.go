@@ -45,6 +45,7 @@ type line struct {
 	ice   bool          // nothing of its tasks gets through, as if the process were frozen
 	mute  bool          // failures of tasks do not get through, as if the worker had died before it reported them
 	heard chan struct{} // closed at the first heartbeat
+	still chan struct{} // until it is closed, no workflow task gets through; nil when they do
 	freed []string      // the runs whose sticky task queues were reset
 }
 
@@ -79,7 +80,40 @@ func (l *line) intercept(ctx context.Context, method string, req, reply any, con
 		}
 		l.mend()
 	}
-	return call(ctx, method, req, reply, conn, opts...)
+	err := call(ctx, method, req, reply, conn, opts...)
+	if _, ok := req.(*workflowservice.PollWorkflowTaskQueueRequest); ok && l.holdsBack(ctx) {
+		return status.Error(codes.Unavailable, "no line")
+	}
+	return err
+}
+
+// holdBack keeps workflow tasks from the worker until free is called: what it is given by then is lost to it.
+func (l *line) holdBack() (free func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	still := make(chan struct{})
+	l.still = still
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.still = nil
+		close(still)
+	}
+}
+
+// holdsBack waits while workflow tasks are held back, and reports whether they were.
+func (l *line) holdsBack(ctx context.Context) bool {
+	l.mu.Lock()
+	still := l.still
+	l.mu.Unlock()
+	if still == nil {
+		return false
+	}
+	select {
+	case <-still:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 // cutOff makes heartbeats fail from now on.
@@ -187,11 +221,17 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 // start starts a run of a new thread.
 func (r *rig) start(in protocol.GraphInput) client.WorkflowRun {
 	r.t.Helper()
+	return r.startAs(testserver.Queue(r.t), in)
+}
+
+// startAs is start for the thread of that id.
+func (r *rig) startAs(id string, in protocol.GraphInput) client.WorkflowRun {
+	r.t.Helper()
 	if in.Input.Value == nil {
 		in.Input = protocol.Input{Value: pregel.Value(`{}`)}
 	}
 	run, err := r.client.ExecuteWorkflow(r.ctx, client.StartWorkflowOptions{
-		ID: testserver.Queue(r.t), TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
+		ID: id, TaskQueue: r.queue, WorkflowTaskTimeout: 3 * time.Second,
 		Memo: map[string]any{protocol.MemoGraph: in.Graph},
 	}, protocol.GraphWorkflow, in)
 	if err != nil {

@@ -54,7 +54,8 @@ func outcomeBytes(o *pregel.Outcome) int {
 // workflow task: another worker, with the same engine and reducers, goes on.
 func (s *segments) deliver(ctx workflow.Context) {
 	under := s.under
-	s.under = nil
+	s.under, s.delivering = nil, true
+	defer func() { s.delivering = false }()
 	s.counts.Add(figures.Segments, 1, map[bool]string{true: "lost", false: "returned"}[under.lost])
 	result, ready := s.passOver(ctx, under)
 	// What asks the run to stop counts before the outcome with which a superstep may end, but not for a superstep in which

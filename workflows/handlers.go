@@ -143,11 +143,16 @@ func (p *people) readUnread(ctx workflow.Context) {
 }
 
 // receiveAnswer holds an answer by signal to the same checks as those by update.
-func (p *people) receiveAnswer(ctx workflow.Context, req protocol.ResumeRequest) {
-	p.inbox.unread = append(p.inbox.unread, req)
-	// What is open is not known while the thread is being changed.
-	_ = workflow.Await(ctx, func() bool { return !p.inbox.changing() || len(p.inbox.unread) == 0 })
-	p.readAnswers(ctx, nil)
+//
+// What is open is not known while the thread is being changed, nor while outcomes wait to be taken in: a query shows the
+// questions of outcomes that no workflow task has handled yet, so an answer may come with the workflow task that handles the
+// outcome. Who sends a signal is told of no refusal, and sends it once.
+func (r *run) receiveAnswer(ctx workflow.Context, req protocol.ResumeRequest) {
+	r.inbox.unread = append(r.inbox.unread, req)
+	_ = workflow.Await(ctx, func() bool {
+		return !r.inbox.changing() && !r.tasks.behind() && !r.segments.behind() || len(r.inbox.unread) == 0
+	})
+	r.readAnswers(ctx, nil)
 }
 
 // readAnswers looks at the answers by signal that were received, and at those in channel unless that is nil.

@@ -26,6 +26,8 @@ type segments struct {
 
 	under *segmentRun // nil for none
 	count int         // that were begun, for their ids
+	// delivering says that the outcomes of one that has ended are being taken in.
+	delivering bool
 	// apart says that the tasks in the queue are not for a segment, whatever else speaks for one.
 	apart bool
 	// expired is set when the superstep under way ran out of time in a segment.
@@ -50,6 +52,7 @@ type segmentRun struct {
 	interrupted, unread bool
 	stored              segment.Stored
 	result              *segment.StoredResult // nil until it has ended
+	activity            workflow.Future       // nil while it opens
 	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
 	lost, unbegun bool
 }
@@ -124,8 +127,8 @@ func (s *segments) start(ctx workflow.Context) bool {
 			if req.Loop, under.ready, err = segment.HandOver(s.loop, under.ready, (*pregel.Loop).Suspend); err != nil {
 				panic(err.Error())
 			}
-			err := s.execute(workflow.WithActivityOptions(segmentCtx, options), under, req).Get(ctx, &encoded)
-			if err != nil {
+			under.activity = s.execute(workflow.WithActivityOptions(segmentCtx, options), under, req)
+			if err := under.activity.Get(ctx, &encoded); err != nil {
 				under.result = &segment.StoredResult{Result: s.lost(under, err)}
 				return
 			}
@@ -213,6 +216,12 @@ func (s *segments) opening() bool { return s.under != nil && s.under.opens }
 
 // ended reports whether a segment has come back.
 func (s *segments) ended() bool { return s.under != nil && s.under.result != nil }
+
+// behind reports whether a segment came back of which the run has not taken everything in.
+func (s *segments) behind() bool {
+	under := s.under
+	return s.delivering || s.ended() || under != nil && under.activity != nil && under.activity.IsReady()
+}
 
 // news reports whether something arrived that a segment under way must not go past: ctx is the run's.
 func (s *segments) news(ctx workflow.Context) bool {

@@ -186,6 +186,11 @@ func (t *tasks) collect(ctx workflow.Context) bool {
 	return left == 0 || bytes <= 0
 }
 
+// behind reports whether outcomes have arrived that the engine was not given yet.
+func (t *tasks) behind() bool {
+	return len(t.results) > 0 || slices.ContainsFunc(t.under, (*underWay).ended)
+}
+
 // deliver gives the arrived outcomes to the engine, in the order in which their tasks were scheduled.
 func (t *tasks) deliver() {
 	arrived := t.results
