@@ -17,7 +17,15 @@ import (
 )
 
 // startOrTurn gives a thread an input by update-with-start, and returns when its run rests.
-func (r *rig) startOrTurn(thread string, in protocol.GraphInput) (reply protocol.RestReply, err error) {
+func (r *rig) startOrTurn(thread string, in protocol.GraphInput) (protocol.RestReply, error) {
+	reply, err := r.startOrTurnOnce(thread, in)
+	if protocol.RefusedEarly(err) {
+		reply, err = r.startOrTurnOnce(thread, in)
+	}
+	return reply, err
+}
+
+func (r *rig) startOrTurnOnce(thread string, in protocol.GraphInput) (reply protocol.RestReply, err error) {
 	handle, err := r.client.UpdateWithStartWorkflow(r.ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: r.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 			ID: thread, TaskQueue: r.queue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
