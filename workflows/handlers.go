@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 	"superstep.dev/approval"
@@ -150,10 +151,16 @@ func (p *people) readUnread(ctx workflow.Context) {
 func (r *run) receiveAnswer(ctx workflow.Context, req protocol.ResumeRequest) {
 	r.inbox.unread = append(r.inbox.unread, req)
 	_ = workflow.Await(ctx, func() bool {
-		return !r.inbox.changing() && !r.tasks.behind() && !r.segments.behind() || len(r.inbox.unread) == 0
+		return len(r.inbox.unread) == 0 || !r.inbox.changing() && !(r.behind() && slices.ContainsFunc(r.inbox.unread, r.isEarly))
 	})
 	r.readAnswers(ctx, nil)
 }
+
+// behind reports whether outcomes have arrived that the run has not taken in.
+func (r *run) behind() bool { return r.tasks.behind() || r.segments.behind() }
+
+// isEarly reports whether an answer would be refused with what an outcome may change.
+func (r *run) isEarly(req protocol.ResumeRequest) bool { return protocol.RefusedEarly(r.check(req)) }
 
 // readAnswers looks at the answers by signal that were received, and at those in channel unless that is nil.
 func (p *people) readAnswers(ctx workflow.Context, channel workflow.ReceiveChannel) {
