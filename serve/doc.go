@@ -25,6 +25,7 @@
 //	threads     threads
 //	state       reading and writing states
 //	runs        runs
+//	commands    commands of the second version
 //	sse         server-sent events
 //	events      what a run streams, as clients see it
 //	stream      streams of runs

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev/internal/testserver"
@@ -279,4 +280,63 @@ func TestThreadsAreFound(t *testing.T) {
 	// The same id again is another thread.
 	require.Equal(t, 200, w.ask("POST", "/threads", object{"thread_id": made.ID}, nil))
 	require.Empty(t, w.log(made.ID))
+}
+
+// A command begins a run on a thread that nobody has made, and another one answers its question, once, also at another server.
+// Commands that cannot be done are refused by their code, and nothing happens.
+func TestCommands(t *testing.T) {
+	w := newWorld(t)
+	id := uuid.NewString()
+	type answered struct {
+		Type   string  `json:"type"`
+		ID     float64 `json:"id"`
+		Error  string  `json:"error"`
+		Result struct {
+			Run string `json:"run_id"`
+		} `json:"result"`
+	}
+	command := func(method string, params object) (a answered) {
+		require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/commands", object{"id": 7, "method": method, "params": params}, &a))
+		require.EqualValues(t, 7, a.ID)
+		return a
+	}
+	respond := func(question string) answered {
+		return command("input.respond", object{"namespace": []string{}, "interrupt_id": question, "response": true})
+	}
+	require.Equal(t, "no_such_interrupt", respond("q-none").Error)
+	require.Equal(t, 404, w.ask("GET", "/threads/"+id, nil, nil))
+	began := command("run.start", object{"assistant_id": "refund", "input": object{"order_id": "o-2"}})
+	require.Equal(t, "success", began.Type)
+	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/runs/"+began.Result.Run+"/join", nil, nil))
+	for _, refused := range []struct {
+		method string
+		params object
+		code   string
+	}{
+		{"nope", object{}, "unknown_command"},
+		{"run.start", object{}, "invalid_argument"},
+		{"run.start", object{"assistant_id": 7}, "invalid_argument"},
+		{"input.respond", object{"interrupt_id": "q-none", "response": true}, "no_such_interrupt"},
+	} {
+		got := command(refused.method, refused.params)
+		require.Equal(t, []string{"error", refused.code}, []string{got.Type, got.Error}, refused.method)
+	}
+	var body answered
+	require.Equal(t, 400, w.ask("POST", "/threads/"+id+"/commands", object{"method": "run.start"}, &body))
+	require.Equal(t, "invalid_argument", body.Error)
+	require.Equal(t, []string{"success"}, w.statuses(id))
+
+	require.NoError(t, w.serve.Kill())
+	w.startServe()
+	var state struct {
+		Interrupts []struct {
+			ID string `json:"id"`
+		} `json:"interrupts"`
+	}
+	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/state", nil, &state))
+	require.Len(t, state.Interrupts, 1)
+	require.Equal(t, "success", respond(state.Interrupts[0].ID).Type)
+	w.eventually("the end", func() bool { return slices.Equal([]string{"success", "success"}, w.statuses(id)) })
+	require.Equal(t, []string{"paid 250.00", "approved", "refunded rf-o-2", "customer told"}, w.log(id))
+	require.Equal(t, "no_such_interrupt", respond(state.Interrupts[0].ID).Error)
 }

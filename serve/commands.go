@@ -1,0 +1,146 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+func (s *Server) commandRoutes() []route {
+	return []route{{"POST", "/threads/{thread_id}/commands", "Begins a run, or answers questions, as the second version of the protocol does", s.commands}}
+}
+
+// The errors of commands that clients tell apart.
+const (
+	commandUnknown  = "unknown_command"
+	commandArgument = "invalid_argument"
+	commandNoAnswer = "no_such_interrupt"
+)
+
+// commandAnswer answers a command; one that is refused is answered too, and the status of the response is 200.
+type commandAnswer struct {
+	Type    string `json:"type"`
+	ID      *int64 `json:"id"`
+	Result  any    `json:"result,omitempty"`
+	Error   string `json:"error,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// commandFault is a command that is refused, by its code.
+type commandFault struct {
+	code string
+	error
+}
+
+// commands takes in a command. A thread that is not there is made by a run, as these clients do not make threads.
+func (s *Server) commands(w http.ResponseWriter, r *http.Request) error {
+	if _, err := threadIn(r); err != nil {
+		return err
+	}
+	var c struct {
+		ID     *int64          `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	err := read(w, r, &c)
+	if err == nil && (c.ID == nil || c.Method == "") {
+		err = refuse(http.StatusBadRequest, "a command has an id, which is a number, and a method")
+	}
+	if err != nil {
+		answer(w, http.StatusBadRequest, commandAnswer{Type: "error", Error: commandArgument, Message: faultOf(err).detail})
+		return nil
+	}
+	var result any
+	switch c.Method {
+	case "run.start":
+		result, err = s.commandStart(r, c.Params)
+	case "input.respond":
+		result, err = object{}, s.commandRespond(r, c.Params)
+	default:
+		err = &commandFault{commandUnknown, refuse(http.StatusBadRequest, "there is no command %q", c.Method)}
+	}
+	if err == nil {
+		answer(w, http.StatusOK, commandAnswer{Type: "success", ID: c.ID, Result: result})
+		return nil
+	}
+	code := commandArgument
+	var known *commandFault
+	if errors.As(err, &known) {
+		code, err = known.code, known.error
+	}
+	said := faultOf(err)
+	if said.status >= http.StatusInternalServerError {
+		return err // not the command's fault: the client may try again
+	}
+	answer(w, http.StatusOK, commandAnswer{Type: "error", ID: c.ID, Error: code, Message: said.detail})
+	return nil
+}
+
+// commandStart asks for a run. On a busy thread it waits its turn unless the command says otherwise.
+func (s *Server) commandStart(r *http.Request, params json.RawMessage) (any, error) {
+	var body runRequest
+	if err := paramsOf(params, &body); err != nil {
+		return nil, err
+	}
+	body.Command, body.IfNotExists = nil, "create"
+	a, err := s.ask(r, body, "")
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"run_id": a.run.ID}, nil
+}
+
+// response is the answer to a question.
+type response struct {
+	Interrupt string          `json:"interrupt_id"`
+	Response  json.RawMessage `json:"response"`
+}
+
+// commandRespond answers questions that the thread asks. All of them have to be open: else none is answered.
+func (s *Server) commandRespond(r *http.Request, params json.RawMessage) error {
+	var p struct {
+		response
+		Responses []response      `json:"responses"`
+		Update    json.RawMessage `json:"update"`
+		Goto      json.RawMessage `json:"goto"`
+	}
+	if err := paramsOf(params, &p); err != nil {
+		return err
+	}
+	if len(p.Responses) == 0 {
+		p.Responses = []response{p.response}
+	}
+	t, err := s.record(r)
+	var view thread.StateView
+	if err == nil {
+		view, err = s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
+	}
+	if err != nil && faultOf(err).status != http.StatusNotFound {
+		return err
+	}
+	answers := object{}
+	for _, one := range p.Responses {
+		if !slices.ContainsFunc(view.Questions, func(q thread.Question) bool { return q.ID == one.Interrupt }) {
+			return &commandFault{commandNoAnswer, refuse(http.StatusNotFound, "the thread does not ask %q: read its state", one.Interrupt)}
+		}
+		if _, twice := answers[one.Interrupt]; twice || len(one.Response) == 0 {
+			return refuse(http.StatusBadRequest, "question %q needs one response", one.Interrupt)
+		}
+		answers[one.Interrupt] = one.Response
+	}
+	_, err = s.ask(r, runRequest{AssistantID: t.Assistant, MultitaskStrategy: record.Enqueue,
+		Command: &command{Resume: raw(answers), Update: p.Update, Goto: p.Goto}}, "")
+	return err
+}
+
+// paramsOf decodes the parameters of a command.
+func paramsOf(params json.RawMessage, into any) error {
+	if given(params) && json.Unmarshal(params, into) != nil {
+		return refuse(http.StatusBadRequest, "the params do not fit the command")
+	}
+	return nil
+}
