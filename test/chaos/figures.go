@@ -146,8 +146,9 @@ func (c between) String() string {
 const (
 	// young is how long a worker has to live after it was given an execution until it has certainly counted that.
 	young = 200 * time.Millisecond
-	// atOnce is how long before its kill a worker may have counted what it could not report any more.
-	atOnce = 20 * time.Millisecond
+	// atOnce is how long before its kill a worker may have counted what it could not report any more: so long a busy machine may
+	// keep it from its processor in between.
+	atOnce = 100 * time.Millisecond
 	// onTrial is the attempt from which on an execution may wait for its turn instead of running.
 	onTrial = 4
 	// apart is by how much the times may differ: what stands between the worker's count and the call that this program saw, on a
