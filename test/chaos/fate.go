@@ -147,7 +147,8 @@ func (f *fate) given(task *workflowservice.PollActivityTaskQueueResponse) {
 	f.mu.Lock()
 	f.hands[string(task.GetTaskToken())] = n
 	f.mu.Unlock()
-	f.tells(task.GetTaskToken(), notice{What: noticeBegin})
+	waited := task.GetStartedTime().AsTime().Sub(task.GetScheduledTime().AsTime())
+	f.tells(task.GetTaskToken(), notice{What: noticeBegin, Took: waited})
 }
 
 // tells completes a notice about an activity in hand.

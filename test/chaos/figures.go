@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +68,7 @@ func (f figure) Record(d time.Duration) {
 type execution struct {
 	pid         int
 	began, sign time.Time // sign is when the last heartbeat that was stored was sent; zero for none
+	scheduled   time.Time // when the workflow scheduled the activity, for its first attempt
 	ending      time.Time // when its worker was about to report its end
 	ended       bool      // the server took that
 	wentOn      bool      // it was an outcome
@@ -108,7 +108,7 @@ func (b *books) hear(n notice) {
 		b.executions[n.Activity] = all
 	}
 	if n.What == noticeBegin {
-		all[n.Attempt] = &execution{pid: n.PID, began: n.at()}
+		all[n.Attempt] = &execution{pid: n.PID, began: n.at(), scheduled: n.at().Add(-n.Took)}
 	}
 	e := all[n.Attempt]
 	if e == nil {
@@ -151,21 +151,38 @@ const (
 	atOnce = 100 * time.Millisecond
 	// onTrial is the attempt from which on an execution may wait for its turn instead of running.
 	onTrial = 4
+	// heartbeatTimeout is that of tasks that stand alone.
+	heartbeatTimeout = 2 * time.Second
 	// apart is by how much the times may differ: what stands between the worker's count and the call that this program saw, on a
 	// machine on which a dozen processes begin and end each second.
 	apart = 400 * time.Millisecond
 )
 
+// silence is how long nobody heard of a task before another worker took over. A worker does not know when the execution before
+// its own began: without a stored heartbeat it must reckon from what the server tells, which may be earlier or later.
+type silence struct{ least, most time.Duration }
+
+func silenceBefore(e, before *execution, attempt int32) silence {
+	heard := e.began.Sub(later(before.began, before.sign))
+	switch {
+	case !before.sign.IsZero():
+		return silence{heard, heard}
+	case attempt == 2:
+		return silence{heard, e.began.Sub(e.scheduled)}
+	}
+	return silence{min(heard, heartbeatTimeout), heard}
+}
+
 // recoveries counts anew, from the calls alone.
-func (b *books) recoveries() (begun, wentOn between, silences []time.Duration) {
+func (b *books) recoveries() (begun, wentOn between, silences []silence) {
 	for _, attempts := range b.executions {
 		for attempt, e := range attempts {
 			before, known := attempts[attempt-1]
-			if attempt == 1 || known && before.ended {
+			if attempt == 1 || known && before.ended && before.wentOn {
 				continue
 			}
 			killed, dead := b.killed[e.pid]
-			// An outcome that the server had taken would have no attempt behind it; an end that gives the task back has.
+			// An end that gives the task back is no loss, but counts as one if the heartbeat that says so was not stored.
 			unsure := !known || !before.ending.IsZero() && !before.wentOn || attempt >= onTrial
 			counted := !e.ending.IsZero() || !e.sign.IsZero() || !dead || killed.Sub(e.began) > young
 			begun.add(!unsure && counted)
@@ -175,8 +192,8 @@ func (b *books) recoveries() (begun, wentOn between, silences []time.Duration) {
 			case !e.ended && e.wentOn, !e.ended && dead && within(killed.Sub(b.wentOn[e.pid]), atOnce):
 				wentOn.add(false)
 			}
-			if known {
-				silences = append(silences, e.began.Sub(later(before.began, before.sign)))
+			if known && !before.ended {
+				silences = append(silences, silenceBefore(e, before, attempt))
 			}
 		}
 	}
@@ -195,6 +212,10 @@ func later(a, b time.Time) time.Time {
 // compare holds what the workers counted against what this program counted, and says what is not equal.
 func (b *books) compare(duplicates, takeovers int64) (line string, unequal []string) {
 	begun, wentOn, silences := b.recoveries()
+	var leasts, mosts []time.Duration
+	for _, s := range silences {
+		leasts, mosts = append(leasts, s.least), append(mosts, s.most)
+	}
 	say := func(what string, of int64, want between) {
 		line += fmt.Sprintf(", %s %d (%s)", what, of, want)
 		if !want.holds(of) {
@@ -206,10 +227,10 @@ func (b *books) compare(duplicates, takeovers int64) (line string, unequal []str
 	say("duplicates", b.counted[figures.Duplicates.Name], between{duplicates, duplicates})
 	say("takeovers", b.counted[figures.Takeovers.Name], between{takeovers, takeovers})
 	for _, p := range []int{50, 95} {
-		told, seen := percentile(b.times, p), percentile(silences, p)
-		line += fmt.Sprintf(", p%d %.2f s (%.2f s)", p, told.Seconds(), seen.Seconds())
-		if math.Abs((told - seen).Seconds()) > apart.Seconds() {
-			unequal = append(unequal, fmt.Sprintf("p%d from loss to progress: the workers counted %v, the calls tell %v", p, told, seen))
+		told, least, most := percentile(b.times, p), percentile(leasts, p), percentile(mosts, p)
+		line += fmt.Sprintf(", p%d %.2f s (%.2f to %.2f s)", p, told.Seconds(), least.Seconds(), most.Seconds())
+		if told < least-apart || told > most+apart {
+			unequal = append(unequal, fmt.Sprintf("p%d from loss to progress: the workers counted %v, the calls tell %v to %v", p, told, least, most))
 		}
 	}
 	return strings.TrimPrefix(line, ", "), unequal

@@ -11,7 +11,7 @@ import (
 // What a notice tells.
 const (
 	noticeReady   = "ready"   // the worker takes tasks
-	noticeBegin   = "begin"   // it was given an activity of Thread
+	noticeBegin   = "begin"   // it was given an activity of Thread, scheduled (its first attempt) Took before
 	noticeEnd     = "end"     // the server took the end of an activity of Thread
 	noticeReached = "reached" // it stands still at the moment at which it shall die
 	noticeHeld    = "held"    // a call for Thread's order waits for the thaw
