@@ -238,6 +238,10 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 		}
 	}
 	r.Status, r.Created, r.Updated = Pending, workflow.Now(ctx), workflow.Now(ctx)
+	if r.Command {
+		k.thread.Commands++
+		r.Ordinal = k.thread.Commands
+	}
 	k.thread.Runs = append(k.thread.Runs, r)
 	k.thread.Graph, k.thread.Assistant = r.Start.Graph, r.Assistant
 	k.thread.Metadata["graph_id"], k.thread.Metadata["assistant_id"] = quoted(r.Start.Graph), quoted(r.Assistant)
@@ -298,7 +302,7 @@ func (k *keeper) over(ctx workflow.Context, id string, e ending) {
 	if r == nil {
 		return
 	}
-	r.Status, r.Failure, r.After = e.Status, e.Failure, e.After
+	r.Status, r.Failure, r.After, r.Stands = e.Status, e.Failure, e.After, e.Stands
 	r.Ended, r.Updated = workflow.Now(ctx), workflow.Now(ctx)
 	if e.Stands != "" {
 		k.thread.Stands, k.thread.Failure = e.Stands, e.Failure
