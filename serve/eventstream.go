@@ -73,12 +73,26 @@ func (f *following) runs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.run, f.place = *after(t, done), 0
-		if err := f.one(ctx); err != nil {
+		f.run = *after(t, done)
+		if err := f.told(ctx); err != nil {
 			return err
 		}
 		done = f.run.Ordinal
 	}
+}
+
+// tries is how often a run is read anew from its beginning when its stream breaks off.
+const tries = 3
+
+// told tells of one run. A stream that breaks off is read anew: what the client has is counted, and not sent again.
+func (f *following) told(ctx context.Context) (err error) {
+	for range tries {
+		f.place = 0
+		if err = f.one(ctx); err == nil || ctx.Err() != nil || errors.Is(err, errSent) || errors.Is(err, record.ErrMissing) {
+			return err
+		}
+	}
+	return err
 }
 
 // after is the first run behind that ordinal, nil for none.
@@ -170,7 +184,11 @@ func (f *following) tell(all ...happened) error {
 			return fmt.Errorf("run %s has more than %d events", f.run.ID, lastPlace)
 		}
 		seq := f.run.Ordinal<<runBits + f.place
-		if seq <= f.wanted.Since || !f.wanted.wants(e) {
+		if seq <= f.wanted.Since {
+			continue
+		}
+		f.wanted.Since = seq
+		if !f.wanted.wants(e) {
 			continue
 		}
 		out := numbered{Type: "event", ID: f.run.ID + ":" + strconv.FormatInt(f.place, 10), Seq: seq, Method: e.method}

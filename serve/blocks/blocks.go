@@ -115,13 +115,21 @@ func (b *block) start() any {
 	case kindCall:
 		return Data{"type": kindCall, "id": b.id, "name": b.name, "args": ""}
 	}
+	if kind := typeOf(b.whole); kind != "" {
+		return Data{"type": kind}
+	}
+	return Data{"type": "non_standard", "value": Data{}}
+}
+
+// typeOf is the type that a part says it has, "" for one that says none.
+func typeOf(part json.RawMessage) string {
 	var named struct {
 		Type string `json:"type"`
 	}
-	if json.Unmarshal(b.whole, &named) != nil || named.Type == "" {
-		return Data{"type": "non_standard", "value": Data{}}
+	if json.Unmarshal(part, &named) != nil {
+		return ""
 	}
-	return Data{"type": named.Type}
+	return named.Type
 }
 
 // end is a block with all that it has.
@@ -131,6 +139,9 @@ func (b *block) end() any {
 		return Data{"type": kindText, "text": b.text}
 	case kindCall:
 		return b.endOfCall()
+	}
+	if typeOf(b.whole) == "" {
+		return Data{"type": "non_standard", "value": b.whole}
 	}
 	return b.whole
 }
