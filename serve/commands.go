@@ -10,10 +10,13 @@ import (
 	"superstep.dev/thread"
 )
 
-func (s *Server) commandRoutes() []route {
+// commands are what clients of the second version send, and the events that they get.
+type commands struct{ *Server }
+
+func (s commands) routes() []route {
 	return []route{
-		{"POST", "/threads/{thread_id}/commands", "Begins a run, or answers questions, as the second version of the protocol does", s.commands},
-		{"POST", "/threads/{thread_id}/stream/events", "Streams the events of the runs that commands began", s.eventStream},
+		{"POST", "/threads/{thread_id}/commands", "Begins a run, or answers questions, as the second version of the protocol does", s.take},
+		{"POST", "/threads/{thread_id}/stream/events", "Streams the events of the runs that commands began", s.events},
 	}
 }
 
@@ -45,8 +48,8 @@ type commandFault struct {
 	error
 }
 
-// commands takes in a command. A thread that is not there is made by a run, as these clients do not make threads.
-func (s *Server) commands(w http.ResponseWriter, r *http.Request) error {
+// take takes in a command. A thread that is not there is made by a run, as these clients do not make threads.
+func (s commands) take(w http.ResponseWriter, r *http.Request) error {
 	if _, err := threadIn(r); err != nil {
 		return err
 	}
@@ -67,11 +70,11 @@ func (s *Server) commands(w http.ResponseWriter, r *http.Request) error {
 	var result any = object{}
 	switch c.Method {
 	case "run.start":
-		if began, err = s.commandStart(r, c.Params); err == nil {
+		if began, err = s.start(r, c.Params); err == nil {
 			result = map[string]string{"run_id": began.run.ID}
 		}
 	case "input.respond":
-		began, err = s.commandRespond(r, c.Params)
+		began, err = s.respond(r, c.Params)
 	default:
 		err = &commandFault{commandUnknown, refuse(http.StatusBadRequest, "there is no command %q", c.Method)}
 	}
@@ -92,8 +95,8 @@ func (s *Server) commands(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// commandStart asks for a run. On a busy thread it waits its turn unless the command says otherwise.
-func (s *Server) commandStart(r *http.Request, params json.RawMessage) (*asking, error) {
+// start asks for a run. On a busy thread it waits its turn unless the command says otherwise.
+func (s commands) start(r *http.Request, params json.RawMessage) (*asking, error) {
 	var body runRequest
 	if err := paramsOf(params, &body); err != nil {
 		return nil, err
@@ -108,8 +111,8 @@ type response struct {
 	Response  json.RawMessage `json:"response"`
 }
 
-// commandRespond answers questions that the thread asks. All of them have to be open: else none is answered.
-func (s *Server) commandRespond(r *http.Request, params json.RawMessage) (*asking, error) {
+// respond answers questions that the thread asks. All of them have to be open: else none is answered.
+func (s commands) respond(r *http.Request, params json.RawMessage) (*asking, error) {
 	var p struct {
 		response
 		Responses []response      `json:"responses"`

@@ -30,8 +30,8 @@ func appliedThrough(t record.Thread) int64 {
 	return (t.Commands + 1) << runBits
 }
 
-// eventStream streams events of the runs of a thread that commands began, from the first one on, until the client goes.
-func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) error {
+// events streams events of the runs of a thread that commands began, from the first one on, until the client goes.
+func (s commands) events(w http.ResponseWriter, r *http.Request) error {
 	wanted, err := subscriptionIn(w, r)
 	if err != nil {
 		return err
@@ -40,9 +40,9 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	followed, leave := s.join(t)
+	followed, leave := s.watches.join(s.records, t)
 	defer leave()
-	f := &following{server: s, wanted: wanted, watch: followed, out: newSSE(w)}
+	f := &following{server: s.Server, wanted: wanted, watch: followed, out: newSSE(w)}
 	defer f.out.close()
 	err = f.runs(r.Context())
 	if err != nil && r.Context().Err() == nil && !errors.Is(err, errSent) && !errors.Is(err, record.ErrMissing) {

@@ -31,21 +31,21 @@ type watched struct {
 }
 
 // join begins to follow a record as it is known, or joins those who do. leave must be called once.
-func (s *Server) join(t record.Thread) (w *watch, leave func()) {
-	s.watches.mu.Lock()
-	defer s.watches.mu.Unlock()
-	w, ok := s.watches.byThread[t.ID]
+func (ws *watches) join(records *record.Records, t record.Thread) (w *watch, leave func()) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w, ok := ws.byThread[t.ID]
 	if !ok || w.now().err != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		w = &watch{stop: cancel, last: watched{thread: t, changed: make(chan struct{})}}
-		if s.watches.byThread == nil {
-			s.watches.byThread = map[string]*watch{}
+		if ws.byThread == nil {
+			ws.byThread = map[string]*watch{}
 		}
-		s.watches.byThread[t.ID] = w
-		go w.run(ctx, s.records, t)
+		ws.byThread[t.ID] = w
+		go w.run(ctx, records, t)
 	}
 	w.followers++
-	return w, func() { s.watches.leave(t.ID, w) }
+	return w, func() { ws.leave(t.ID, w) }
 }
 
 func (ws *watches) leave(threadID string, w *watch) {
