@@ -371,8 +371,8 @@ func (k *keeper) await(ctx workflow.Context, a await) (Thread, error) {
 		return k.thread, nil
 	}
 	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool {
-		if a.Run == "" {
-			return k.thread.Version > a.Behind || k.thread.Deleted
+		if a.Run == "" { // a full history waits for nobody: callers ask again, the one that follows it
+			return k.thread.Version > a.Behind || k.thread.Deleted || k.full(ctx)
 		}
 		r := k.thread.Run(a.Run)
 		return r == nil || r.Over() || a.Stage == StageBegun && r.Place != "" || k.thread.Deleted
