@@ -45,7 +45,7 @@ func (s commands) events(w http.ResponseWriter, r *http.Request) error {
 	f := &following{server: s.Server, wanted: wanted, watch: followed, out: newSSE(w)}
 	defer f.out.close()
 	err = f.runs(r.Context())
-	if err != nil && r.Context().Err() == nil && !errors.Is(err, errSent) && !errors.Is(err, record.ErrMissing) {
+	if r.Context().Err() == nil && !errors.Is(err, errSent) && !errors.Is(err, record.ErrMissing) {
 		s.log.Warnw("a stream of events ended", "thread", t.ID, "error", err) // its client asks again
 	}
 	return nil
@@ -62,7 +62,7 @@ type following struct {
 	place int64
 }
 
-// runs tells of one run after the other.
+// runs tells of one run after the other, until it cannot go on: the error says why.
 func (f *following) runs(ctx context.Context) error {
 	done := f.wanted.Since >> runBits
 	if f.wanted.Since&lastPlace < lastPlace {
