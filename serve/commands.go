@@ -10,8 +10,14 @@ import (
 	"superstep.dev/thread"
 )
 
-func (s *Server) commandRoutes() []route {
-	return []route{{"POST", "/threads/{thread_id}/commands", "Begins a run, or answers questions, as the second version of the protocol does", s.commands}}
+// commands are what clients of the second version send, and the events that they get.
+type commands struct{ *Server }
+
+func (s commands) routes() []route {
+	return []route{
+		{"POST", "/threads/{thread_id}/commands", "Begins a run, or answers questions, as the second version of the protocol does", s.take},
+		{"POST", "/threads/{thread_id}/stream/events", "Streams the events of the runs that commands began", s.events},
+	}
 }
 
 // The errors of commands that clients tell apart.
@@ -28,6 +34,12 @@ type commandAnswer struct {
 	Result  any    `json:"result,omitempty"`
 	Error   string `json:"error,omitempty"`
 	Message string `json:"message,omitempty"`
+	Meta    *meant `json:"meta,omitempty"`
+}
+
+// meant places a command among the thread's events: those that it brings about have a greater seq.
+type meant struct {
+	Through int64 `json:"applied_through_seq"`
 }
 
 // commandFault is a command that is refused, by its code.
@@ -36,8 +48,8 @@ type commandFault struct {
 	error
 }
 
-// commands takes in a command. A thread that is not there is made by a run, as these clients do not make threads.
-func (s *Server) commands(w http.ResponseWriter, r *http.Request) error {
+// take takes in a command. A thread that is not there is made by a run, as these clients do not make threads.
+func (s commands) take(w http.ResponseWriter, r *http.Request) error {
 	if _, err := threadIn(r); err != nil {
 		return err
 	}
@@ -54,17 +66,20 @@ func (s *Server) commands(w http.ResponseWriter, r *http.Request) error {
 		answer(w, http.StatusBadRequest, commandAnswer{Type: "error", Error: commandArgument, Message: faultOf(err).detail})
 		return nil
 	}
-	var result any
+	var began *asking
+	var result any = object{}
 	switch c.Method {
 	case "run.start":
-		result, err = s.commandStart(r, c.Params)
+		if began, err = s.start(r, c.Params); err == nil {
+			result = map[string]string{"run_id": began.run.ID}
+		}
 	case "input.respond":
-		result, err = object{}, s.commandRespond(r, c.Params)
+		began, err = s.respond(r, c.Params)
 	default:
 		err = &commandFault{commandUnknown, refuse(http.StatusBadRequest, "there is no command %q", c.Method)}
 	}
 	if err == nil {
-		answer(w, http.StatusOK, commandAnswer{Type: "success", ID: c.ID, Result: result})
+		answer(w, http.StatusOK, commandAnswer{Type: "success", ID: c.ID, Result: result, Meta: &meant{appliedThrough(began.thread)}})
 		return nil
 	}
 	code := commandArgument
@@ -80,18 +95,14 @@ func (s *Server) commands(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// commandStart asks for a run. On a busy thread it waits its turn unless the command says otherwise.
-func (s *Server) commandStart(r *http.Request, params json.RawMessage) (any, error) {
+// start asks for a run. On a busy thread it waits its turn unless the command says otherwise.
+func (s commands) start(r *http.Request, params json.RawMessage) (*asking, error) {
 	var body runRequest
 	if err := paramsOf(params, &body); err != nil {
 		return nil, err
 	}
-	body.Command, body.IfNotExists = nil, "create"
-	a, err := s.ask(r, body, "")
-	if err != nil {
-		return nil, err
-	}
-	return map[string]string{"run_id": a.run.ID}, nil
+	body.Command, body.IfNotExists, body.ofCommand = nil, "create", true
+	return s.ask(r, body, "")
 }
 
 // response is the answer to a question.
@@ -100,8 +111,8 @@ type response struct {
 	Response  json.RawMessage `json:"response"`
 }
 
-// commandRespond answers questions that the thread asks. All of them have to be open: else none is answered.
-func (s *Server) commandRespond(r *http.Request, params json.RawMessage) error {
+// respond answers questions that the thread asks. All of them have to be open: else none is answered.
+func (s commands) respond(r *http.Request, params json.RawMessage) (*asking, error) {
 	var p struct {
 		response
 		Responses []response      `json:"responses"`
@@ -109,7 +120,7 @@ func (s *Server) commandRespond(r *http.Request, params json.RawMessage) error {
 		Goto      json.RawMessage `json:"goto"`
 	}
 	if err := paramsOf(params, &p); err != nil {
-		return err
+		return nil, err
 	}
 	if len(p.Responses) == 0 {
 		p.Responses = []response{p.response}
@@ -120,21 +131,20 @@ func (s *Server) commandRespond(r *http.Request, params json.RawMessage) error {
 		view, err = s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
 	}
 	if err != nil && faultOf(err).status != http.StatusNotFound {
-		return err
+		return nil, err
 	}
 	answers := object{}
 	for _, one := range p.Responses {
 		if !slices.ContainsFunc(view.Questions, func(q thread.Question) bool { return q.ID == one.Interrupt }) {
-			return &commandFault{commandNoAnswer, refuse(http.StatusNotFound, "the thread does not ask %q: read its state", one.Interrupt)}
+			return nil, &commandFault{commandNoAnswer, refuse(http.StatusNotFound, "the thread does not ask %q: read its state", one.Interrupt)}
 		}
 		if _, twice := answers[one.Interrupt]; twice || len(one.Response) == 0 {
-			return refuse(http.StatusBadRequest, "question %q needs one response", one.Interrupt)
+			return nil, refuse(http.StatusBadRequest, "question %q needs one response", one.Interrupt)
 		}
 		answers[one.Interrupt] = one.Response
 	}
-	_, err = s.ask(r, runRequest{AssistantID: t.Assistant, MultitaskStrategy: record.Enqueue,
+	return s.ask(r, runRequest{AssistantID: t.Assistant, MultitaskStrategy: record.Enqueue, ofCommand: true,
 		Command: &command{Resume: raw(answers), Update: p.Update, Goto: p.Goto}}, "")
-	return err
 }
 
 // paramsOf decodes the parameters of a command.

@@ -11,23 +11,27 @@
 //
 // # The files, in order of reading
 //
-//	fault       refusals, and what they look like
-//	message     messages as LangChain writes them
-//	rendering   what a graph's values look like to clients
-//	body        the bodies of requests
-//	index       the threads that this process knows of
-//	server      the server
-//	guard       who may ask
-//	meta        what a server says of itself
-//	assistants  graphs as clients see them
-//	request     a run's request as an invocation of a graph
-//	snapshot    states and checkpoints
-//	threads     threads
-//	state       reading and writing states
-//	runs        runs
-//	commands    commands of the second version
-//	sse         server-sent events
-//	events      what a run streams, as clients see it
-//	stream      streams of runs
-//	handler     the server with all its paths
+//	fault         refusals, and what they look like
+//	message       messages as LangChain writes them
+//	rendering     what a graph's values look like to clients
+//	body          the bodies of requests
+//	index         the threads that this process knows of
+//	server        the server
+//	guard         who may ask
+//	meta          what a server says of itself
+//	assistants    graphs as clients see them
+//	request       a run's request as an invocation of a graph
+//	snapshot      states and checkpoints
+//	threads       threads
+//	state         reading and writing states
+//	runs          runs
+//	commands      commands of the second version
+//	subscription  which of its events a client wants
+//	narrator      a run's parts as its events
+//	watch         the records that clients of this process follow
+//	eventstream   its events, over the runs of a thread
+//	sse           server-sent events
+//	events        what a run streams, as clients see it
+//	stream        streams of runs
+//	handler       the server with all its paths
 package serve

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"superstep.dev/serve/blocks"
 )
 
 // object is a JSON object whose members are not looked into.
@@ -229,6 +231,41 @@ func (p piece) content() json.RawMessage {
 	}
 	return p.Content
 }
+
+// block is a piece for the content blocks of the second version.
+func (p piece) block() blocks.Piece {
+	out := blocks.Piece{ID: p.ID}
+	var parts []json.RawMessage
+	if json.Unmarshal(p.Content, &out.Text) != nil && json.Unmarshal(p.Content, &parts) == nil {
+		for _, part := range parts {
+			var text struct{ Type, Text string }
+			if json.Unmarshal(part, &text) == nil && text.Type == "text" {
+				out.Text += text.Text
+				continue
+			}
+			out.Others = append(out.Others, part)
+		}
+	}
+	for _, c := range p.ToolCalls {
+		out.Calls = append(out.Calls, blocks.Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	return out
+}
+
+// trimmed are messages without the fields that are empty.
+func trimmed(messages json.RawMessage) json.RawMessage {
+	var all []object
+	if json.Unmarshal(messages, &all) != nil {
+		return messages
+	}
+	for _, m := range all {
+		maps.DeleteFunc(m, func(name string, v json.RawMessage) bool { return name != "content" && isEmpty(v) })
+	}
+	return raw(all)
+}
+
+// sortedKeys are the names in a map, in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // partial is a message as far as its pieces have come.
 type partial struct {

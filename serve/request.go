@@ -42,6 +42,8 @@ type runRequest struct {
 	AfterSeconds      float64         `json:"after_seconds"`
 	Webhook           string          `json:"webhook"`
 	Durability        string          `json:"durability"`
+	// ofCommand says that a command asks for the run.
+	ofCommand bool
 }
 
 type config struct {
@@ -129,7 +131,7 @@ func (s *Server) run(_ context.Context, threadID string, a assistant, spec *preg
 		return record.Run{}, err
 	}
 	run := record.Run{ID: id.String(), Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
-		Delay: time.Duration(r.AfterSeconds * float64(time.Second)), Resumable: r.StreamResumable}
+		Delay: time.Duration(r.AfterSeconds * float64(time.Second)), Resumable: r.StreamResumable, Command: r.ofCommand}
 	if run.Strategy == "" {
 		run.Strategy = record.Enqueue
 	}

@@ -45,6 +45,7 @@ type Server struct {
 	cfg     Config
 	records *record.Records
 	index   index
+	watches watches
 	mux     *http.ServeMux
 	log     *zap.SugaredLogger
 

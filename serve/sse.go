@@ -27,7 +27,9 @@ func newSSE(w http.ResponseWriter) *sse {
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	s := &sse{w: w, ctrl: http.NewResponseController(w), stop: make(chan struct{})}
-	go s.beats()
+	if s.ctrl.Flush() == nil { // clients wait for the headers before they do anything else
+		go s.beats()
+	}
 	return s
 }
 

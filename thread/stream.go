@@ -2,6 +2,7 @@ package thread
 
 import (
 	"encoding/json"
+	"time"
 )
 
 // StreamMode says what of a run is streamed: LangGraph's modes.
@@ -54,4 +55,9 @@ type Part struct {
 	Mode      StreamMode      `json:"mode"`
 	Step      int             `json:"step"`
 	Data      json.RawMessage `json:"data"`
+	// Task leads to the task that the part is of, as a Namespace joined by "|": that of the task's subgraph, if it has one. "" is a
+	// part of the whole graph. The JSON of a part leaves it out, and Time.
+	Task string `json:"-"`
+	// Time is when it happened; of what came before the history told it, when it came.
+	Time time.Time `json:"-"`
 }

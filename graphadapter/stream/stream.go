@@ -37,7 +37,9 @@ type Chunk struct {
 	// Namespace is the graph's, "" for the root; Nodes are the nodes that lead to it.
 	Namespace string
 	Nodes     []string
-	Mode      Mode
+	// Task is the namespace of the subgraph that the chunk's task has or would have, "" for a chunk of the whole graph.
+	Task string
+	Mode Mode
 	// Step is the superstep that runs; of a checkpoint, the checkpoint's own.
 	Step int
 	Data json.RawMessage
@@ -142,7 +144,11 @@ func (b *batch) put(slot int, mode Mode, step int, data any) {
 	if err != nil && b.err == nil {
 		b.err = err
 	}
-	b.chunks = append(b.chunks, Chunk{Slot: slot, Namespace: b.event.Namespace, Nodes: b.graph.nodePath, Mode: mode, Step: step, Data: raw})
+	c := Chunk{Slot: slot, Namespace: b.event.Namespace, Nodes: b.graph.nodePath, Mode: mode, Step: step, Data: raw}
+	if b.event.Task != nil {
+		c.Task = b.event.Task.Space()
+	}
+	b.chunks = append(b.chunks, c)
 }
 
 // debugged adds a chunk of a mode that debug wraps, and what it looks like in debug.

@@ -106,7 +106,7 @@ func (s *Reader) Read(t Entry) ([]thread.Part, error) {
 	for _, c := range chunks {
 		s.place.slot = c.Slot
 		if s.from == nil || s.place.behind(*s.from) {
-			parts = append(parts, s.part(c))
+			parts = append(parts, s.part(c, t.When))
 		}
 	}
 	return parts, err
@@ -127,11 +127,12 @@ func (s *Reader) Skip(t Entry) {
 // Live returns the parts of something that the history has not told yet. They have the place of what came before: whoever
 // goes on from there gets them once it has.
 func (s *Reader) Live(e pregel.Event) ([]thread.Part, error) {
-	chunks, err := s.chunks(Entry{Event: e, When: time.Now()})
+	now := time.Now()
+	chunks, err := s.chunks(Entry{Event: e, When: now})
 	s.place.slot = BehindAll
 	var parts []thread.Part
 	for _, c := range chunks {
-		parts = append(parts, s.part(c))
+		parts = append(parts, s.part(c, now))
 	}
 	return parts, err
 }
@@ -162,8 +163,8 @@ func (s *Reader) chunks(t Entry) ([]stream.Chunk, error) {
 	return chunks, err
 }
 
-func (s *Reader) part(c stream.Chunk) thread.Part {
-	p := thread.Part{Offset: s.place.text(s.request.Thread), Mode: thread.StreamMode(c.Mode), Step: c.Step, Data: c.Data}
+func (s *Reader) part(c stream.Chunk, when time.Time) thread.Part {
+	p := thread.Part{Offset: s.place.text(s.request.Thread), Mode: thread.StreamMode(c.Mode), Step: c.Step, Data: c.Data, Task: c.Task, Time: when}
 	if c.Namespace != "" {
 		p.Namespace = strings.Split(c.Namespace, "|")
 	}

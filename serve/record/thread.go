@@ -25,6 +25,8 @@ type Thread struct {
 	Stands string `json:"stands,omitempty"`
 	// Failure is why the last run failed, nil when it did not.
 	Failure *Failure `json:"failure,omitempty"`
+	// Commands counts the runs that commands began.
+	Commands int64 `json:"commands,omitempty"`
 	// Hidden are checkpoints that a rollback took back.
 	Hidden []string `json:"hidden,omitempty"`
 	// Version grows with each change.
@@ -72,12 +74,18 @@ type Run struct {
 	// Began is when the run began, and Ended when it ended; zero before.
 	Began time.Time `json:"began,omitzero"`
 	Ended time.Time `json:"ended,omitzero"`
+	// Command says that a command of the protocol's second version began the run: its events are streamed. Ordinal counts such runs of
+	// the thread from 1, in the order in which they were asked for; 0 of any other run.
+	Command bool  `json:"command,omitempty"`
+	Ordinal int64 `json:"ordinal,omitempty"`
 	// Before is the checkpoint at which the thread stood when the run began, "" for none; After, where it stood at the end.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 	// Place is where the run begins in the thread's stream: see superstep.Client.Offset. "" until it has begun.
 	Place   string   `json:"place,omitempty"`
 	Failure *Failure `json:"failure,omitempty"`
+	// Stands is how the thread stood when the run had ended: see the statuses of threads.
+	Stands string `json:"stands,omitempty"`
 	// Start is how the thread is invoked.
 	Start thread.StartRequest `json:"start"`
 	// Delay is how long the run is put off.

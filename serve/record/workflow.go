@@ -238,6 +238,10 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 		}
 	}
 	r.Status, r.Created, r.Updated = Pending, workflow.Now(ctx), workflow.Now(ctx)
+	if r.Command {
+		k.thread.Commands++
+		r.Ordinal = k.thread.Commands
+	}
 	k.thread.Runs = append(k.thread.Runs, r)
 	k.thread.Graph, k.thread.Assistant = r.Start.Graph, r.Assistant
 	k.thread.Metadata["graph_id"], k.thread.Metadata["assistant_id"] = quoted(r.Start.Graph), quoted(r.Assistant)
@@ -298,7 +302,7 @@ func (k *keeper) over(ctx workflow.Context, id string, e ending) {
 	if r == nil {
 		return
 	}
-	r.Status, r.Failure, r.After = e.Status, e.Failure, e.After
+	r.Status, r.Failure, r.After, r.Stands = e.Status, e.Failure, e.After, e.Stands
 	r.Ended, r.Updated = workflow.Now(ctx), workflow.Now(ctx)
 	if e.Stands != "" {
 		k.thread.Stands, k.thread.Failure = e.Stands, e.Failure
@@ -367,8 +371,8 @@ func (k *keeper) await(ctx workflow.Context, a await) (Thread, error) {
 		return k.thread, nil
 	}
 	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool {
-		if a.Run == "" {
-			return k.thread.Version > a.Behind || k.thread.Deleted
+		if a.Run == "" { // a full history waits for nobody: callers ask again, the one that follows it
+			return k.thread.Version > a.Behind || k.thread.Deleted || k.full(ctx)
 		}
 		r := k.thread.Run(a.Run)
 		return r == nil || r.Over() || a.Stage == StageBegun && r.Place != "" || k.thread.Deleted

@@ -1,0 +1,212 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+// The number of an event, its seq, is the ordinal of its run above runBits, and in these its place among the run's events of all
+// channels. So it is the same whoever reads it, at whichever server, and whatever else they ask for. The run's end has the last
+// place: it has its number also when what was before it is no longer known.
+const (
+	runBits   = 24
+	lastPlace = 1<<runBits - 1
+)
+
+// appliedThrough is a number below those of the runs that have not ended: what a command brings about has greater ones.
+func appliedThrough(t record.Thread) int64 {
+	for _, run := range t.Runs {
+		if run.Ordinal > 0 && !run.Over() {
+			return run.Ordinal << runBits
+		}
+	}
+	return (t.Commands + 1) << runBits
+}
+
+// events streams events of the runs of a thread that commands began, from the first one on, until the client goes.
+func (s commands) events(w http.ResponseWriter, r *http.Request) error {
+	wanted, err := subscriptionIn(w, r)
+	if err != nil {
+		return err
+	}
+	t, err := s.record(r)
+	if err != nil {
+		return err
+	}
+	followed, leave := s.watches.join(s.records, t)
+	defer leave()
+	f := &following{server: s.Server, wanted: wanted, watch: followed, out: newSSE(w)}
+	defer f.out.close()
+	err = f.runs(r.Context())
+	if r.Context().Err() == nil && !errors.Is(err, errSent) && !errors.Is(err, record.ErrMissing) {
+		s.log.Warnw("a stream of events ended", "thread", t.ID, "error", err) // its client asks again
+	}
+	return nil
+}
+
+// following is one client's way through the runs of a thread.
+type following struct {
+	server *Server
+	wanted subscription
+	watch  *watch
+	out    *sse
+	// run is the one that is told, and place that of the last event told of it.
+	run   record.Run
+	place int64
+}
+
+// runs tells of one run after the other, until it cannot go on: the error says why.
+func (f *following) runs(ctx context.Context) error {
+	done := f.wanted.Since >> runBits
+	if f.wanted.Since&lastPlace < lastPlace {
+		done = max(done-1, 0) // the client has only a part of that run
+	}
+	for {
+		t, err := f.watch.until(ctx, func(t record.Thread) bool { return after(t, done) != nil })
+		if err != nil {
+			return err
+		}
+		f.run = *after(t, done)
+		if err := f.told(ctx); err != nil {
+			return err
+		}
+		done = f.run.Ordinal
+	}
+}
+
+// tries is how often a run is read anew from its beginning when its stream breaks off.
+const tries = 3
+
+// told tells of one run. A stream that breaks off is read anew: what the client has is counted, and not sent again.
+func (f *following) told(ctx context.Context) (err error) {
+	for range tries {
+		f.place = 0
+		if err = f.one(ctx); err == nil || ctx.Err() != nil || errors.Is(err, errSent) || errors.Is(err, record.ErrMissing) {
+			return err
+		}
+	}
+	return err
+}
+
+// after is the first run behind that ordinal, nil for none.
+func after(t record.Thread, ordinal int64) *record.Run {
+	for i := range t.Runs {
+		if t.Runs[i].Ordinal > ordinal {
+			return &t.Runs[i]
+		}
+	}
+	return nil
+}
+
+// one tells of one run, from its beginning to its end.
+func (f *following) one(ctx context.Context) error {
+	t, err := f.watch.until(ctx, func(t record.Thread) bool {
+		run := t.Run(f.run.ID)
+		return run == nil || run.Over() || run.Place != ""
+	})
+	if err != nil {
+		return err
+	}
+	if run := t.Run(f.run.ID); run != nil {
+		f.run = *run
+	}
+	x, err := f.server.renderer(ctx, t, graphOf(t, f.run))
+	if err != nil {
+		return err
+	}
+	n := newNarrator(x, f.run)
+	if err := f.tell(n.began()); err != nil {
+		return err
+	}
+	if err := f.parts(ctx, t, n); err != nil {
+		return err
+	}
+	t, err = f.watch.until(ctx, func(t record.Thread) bool { run := t.Run(f.run.ID); return run == nil || run.Over() })
+	if err != nil {
+		return err
+	}
+	run := t.Run(f.run.ID)
+	if err := f.tell(n.rest(run)...); err != nil {
+		return err
+	}
+	if f.place >= lastPlace {
+		return fmt.Errorf("run %s has more than %d events", f.run.ID, lastPlace-1)
+	}
+	f.place = lastPlace - 1
+	return f.tell(n.ended(run))
+}
+
+// parts tells what the thread streams of the run. What the server has no more is left out.
+func (f *following) parts(ctx context.Context, t record.Thread, n *narrator) error {
+	if f.run.Place == "" {
+		return nil
+	}
+	r := thread.StreamRequest{Thread: t.Under, Modes: narrated, Subgraphs: true, Invocation: f.run.Place}
+	for p, err := range f.server.client.Stream(ctx, r) {
+		if errors.Is(err, thread.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.tell(n.of(p)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbered is an event as clients get it.
+type numbered struct {
+	Type   string `json:"type"`
+	ID     string `json:"event_id"`
+	Seq    int64  `json:"seq"`
+	Method string `json:"method"`
+	Params struct {
+		Namespace []string `json:"namespace"`
+		Timestamp int64    `json:"timestamp"` // milliseconds
+		Data      any      `json:"data"`
+	} `json:"params"`
+}
+
+// tell numbers events, and sends those that are wanted and new to the client.
+func (f *following) tell(all ...happened) error {
+	for _, e := range all {
+		f.place++
+		if f.place > lastPlace {
+			return fmt.Errorf("run %s has more than %d events", f.run.ID, lastPlace)
+		}
+		seq := f.run.Ordinal<<runBits + f.place
+		if seq <= f.wanted.Since {
+			continue
+		}
+		f.wanted.Since = seq
+		if !f.wanted.wants(e) {
+			continue
+		}
+		out := numbered{Type: "event", ID: f.run.ID + ":" + strconv.FormatInt(f.place, 10), Seq: seq, Method: e.method}
+		if e.channel == channelLifecycle {
+			out.ID = "synth:" + out.ID // clients read there which run it is
+		}
+		out.Params.Namespace, out.Params.Timestamp, out.Params.Data = e.space, stamp(e.at), e.data
+		if f.out.send(e.method, out, strconv.FormatInt(seq, 10)) != nil {
+			return errSent
+		}
+	}
+	return nil
+}
+
+// stamp is a time in milliseconds; one that is not known is now.
+func stamp(at time.Time) int64 {
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return at.UnixMilli()
+}
