@@ -20,6 +20,8 @@
 //	guard       who may ask
 //	meta        what a server says of itself
 //	assistants  graphs as clients see them
+//	drawing     the nodes and edges of a graph
+//	schemas     what its values look like
 //	request     a run's request as an invocation of a graph
 //	snapshot    states and checkpoints
 //	threads     threads
