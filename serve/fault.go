@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -32,6 +33,9 @@ var statuses = []struct {
 	{record.ErrMissing, http.StatusNotFound},
 	{record.ErrExists, http.StatusConflict},
 	{record.ErrBusy, http.StatusConflict},
+	{assistant.ErrMissing, http.StatusNotFound},
+	{assistant.ErrExists, http.StatusConflict},
+	{assistant.ErrTooLarge, http.StatusUnprocessableEntity},
 	{thread.ErrNotFound, http.StatusNotFound},
 	{thread.ErrRunning, http.StatusConflict},
 	{thread.ErrBadInput, http.StatusBadRequest},

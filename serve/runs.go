@@ -105,7 +105,7 @@ func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, e
 	a.run.Wait, a.run.Forget = stage, a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
 	a.thread, err = s.records.Run(r.Context(), id, a.run)
 	if err == nil {
-		s.index.note(a.thread)
+		s.index.note(a.thread.Line())
 	}
 	return a, err
 }
@@ -123,7 +123,7 @@ func (s *Server) thereFor(ctx context.Context, id string, create bool) (record.T
 	if create {
 		t, err := s.records.Create(ctx, id, nil, true)
 		if err == nil {
-			s.index.note(t)
+			s.index.note(t.Line())
 		}
 		return t, err
 	}
@@ -235,7 +235,7 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Th
 			if e.err != nil {
 				return e.err
 			}
-			s.index.note(e.thread)
+			s.index.note(e.thread.Line())
 			return s.values(w, r, e.thread, run)
 		case <-tick.C:
 			if _, err := w.Write([]byte("\n")); err == nil {
@@ -344,7 +344,7 @@ func (s *Server) runIn(r *http.Request) (record.Thread, *record.Run, error) {
 func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	t, run, err := s.runIn(r)
 	if err == nil {
-		s.index.note(t)
+		s.index.note(t.Line())
 		answer(w, http.StatusOK, runOf(t, *run))
 	}
 	return err
@@ -387,7 +387,7 @@ func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	if t, err = s.records.Cancel(r.Context(), t.ID, action, run.ID); err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	if wait := r.URL.Query().Get("wait"); wait == "1" || wait == "true" {
 		answer(w, http.StatusOK, object{})
 		return nil
@@ -427,7 +427,7 @@ func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
