@@ -14,9 +14,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// prefix begins the workflow ids of assistants.
-const prefix = "superstep.assistant/"
-
 // The errors that callers tell apart.
 var (
 	ErrExists   = errors.New("the assistant exists already")
@@ -32,6 +29,10 @@ type Store struct {
 	// DataConverter is that of the Temporal client.
 	DataConverter converter.DataConverter
 }
+
+// at is the workflow id of an assistant. The task queue is part of it: a graph's own assistant has the same id wherever a graph of that
+// name is served.
+func (s *Store) at(id string) string { return "superstep.assistant/" + s.TaskQueue + "/" + id }
 
 // explained is a refusal as callers know it.
 func explained(err error) error {
@@ -72,11 +73,11 @@ func (s *Store) Change(ctx context.Context, id string, c Change, first *Assistan
 
 func (s *Store) create(ctx context.Context, c create) (r Record, err error) {
 	for range 5 {
-		start := s.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: prefix + c.Assistant.ID, TaskQueue: s.TaskQueue,
+		start := s.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{ID: s.at(c.Assistant.ID), TaskQueue: s.TaskQueue,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowTaskTimeout: 5 * time.Second}, Workflow, Record{})
 		var handle client.WorkflowUpdateHandle
 		handle, err = s.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start,
-			UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: prefix + c.Assistant.ID, UpdateName: updateCreate,
+			UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: s.at(c.Assistant.ID), UpdateName: updateCreate,
 				Args: []any{c}, WaitForStage: client.WorkflowUpdateStageCompleted}})
 		if err == nil {
 			err = handle.Get(ctx, &r)
@@ -94,7 +95,7 @@ func (s *Store) create(ctx context.Context, c create) (r Record, err error) {
 func (s *Store) update(ctx context.Context, id, name string, args ...any) (r Record, err error) {
 	for range 5 {
 		var handle client.WorkflowUpdateHandle
-		handle, err = s.Temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: prefix + id, UpdateName: name, Args: args,
+		handle, err = s.Temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: s.at(id), UpdateName: name, Args: args,
 			WaitForStage: client.WorkflowUpdateStageCompleted})
 		if err == nil {
 			err = handle.Get(ctx, &r)
@@ -119,7 +120,7 @@ func (s *Store) Delete(ctx context.Context, id string) (Record, error) {
 
 // Get returns an assistant. Errors: ErrMissing.
 func (s *Store) Get(ctx context.Context, id string) (r Record, err error) {
-	value, err := s.Temporal.QueryWorkflow(ctx, prefix+id, "", queryRecord)
+	value, err := s.Temporal.QueryWorkflow(ctx, s.at(id), "", queryRecord)
 	if err == nil {
 		err = value.Get(&r)
 	}
