@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"superstep.dev/serve/assistant"
+	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -36,6 +37,9 @@ var statuses = []struct {
 	{assistant.ErrMissing, http.StatusNotFound},
 	{assistant.ErrExists, http.StatusConflict},
 	{assistant.ErrTooLarge, http.StatusUnprocessableEntity},
+	{cron.ErrMissing, http.StatusNotFound},
+	{cron.ErrBadSchedule, http.StatusUnprocessableEntity},
+	{cron.ErrTooLarge, http.StatusUnprocessableEntity},
 	{thread.ErrNotFound, http.StatusNotFound},
 	{thread.ErrRunning, http.StatusConflict},
 	{thread.ErrBadInput, http.StatusBadRequest},

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"superstep.dev"
 	"superstep.dev/serve/assistant"
+	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -37,6 +38,8 @@ func Handler(c *superstep.Client, cfg Config) (*Server, error) {
 		DataConverter: cfg.DataConverter, Webhooks: webhooks(cfg.WebhooksAnywhere), Shown: s.valuesOf})
 	assistant.Register(s.worker)
 	s.kept = assistant.Store{Temporal: cfg.Temporal, Namespace: cfg.Namespace, TaskQueue: queue, DataConverter: cfg.DataConverter}
+	cron.Register(s.worker, crons{s})
+	s.crons = cron.Store{Temporal: cfg.Temporal, TaskQueue: queue, DataConverter: cfg.DataConverter}
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.method+" "+r.path, s.handling(r.do))
 	}
@@ -48,7 +51,7 @@ func Handler(c *superstep.Client, cfg Config) (*Server, error) {
 
 // routes are all paths.
 func (s *Server) routes() []route {
-	return slices.Concat(meta{s}.routes(), assistants{s}.routes(), s.threadRoutes(), s.stateRoutes(), s.runRoutes(), s.commandRoutes(), s.streamRoutes())
+	return slices.Concat(meta{s}.routes(), assistants{s}.routes(), s.threadRoutes(), s.stateRoutes(), s.runRoutes(), crons{s}.routes(), s.commandRoutes(), s.streamRoutes())
 }
 
 // webhooks returns what posts to addresses that callers give: it follows no redirect, and unless anywhere reaches no address of a

@@ -24,6 +24,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // runRequest is a request for a run.
 type runRequest struct {
+	// run is the id that the run is to have, "" for a new one.
+	run               string
 	AssistantID       string          `json:"assistant_id"`
 	Input             json.RawMessage `json:"input"`
 	Command           *command        `json:"command"`
@@ -126,11 +128,15 @@ func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
 // run is the request as a run of a thread.
 func (s *Server) run(_ context.Context, threadID string, a assistant.Assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return record.Run{}, err
+	id := r.run
+	if id == "" {
+		made, err := uuid.NewV7()
+		if err != nil {
+			return record.Run{}, err
+		}
+		id = made.String()
 	}
-	run := record.Run{ID: id.String(), Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
+	run := record.Run{ID: id, Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
 		Delay: time.Duration(r.AfterSeconds * float64(time.Second)), Resumable: r.StreamResumable}
 	if run.Strategy == "" {
 		run.Strategy = record.Enqueue
@@ -140,6 +146,7 @@ func (s *Server) run(_ context.Context, threadID string, a assistant.Assistant, 
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
 		Durability: graphadapter.Durability(r.Durability), RecursionLimit: limitOf(a, r),
 		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r)}
+	var err error
 	switch {
 	case r.Command != nil:
 		err = r.Command.into(&start, spec)

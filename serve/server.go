@@ -14,6 +14,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/serve/assistant"
+	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -50,6 +51,8 @@ type Server struct {
 	index   index[record.Line]
 	kept    assistant.Store
 	known   index[assistant.Line]
+	crons   cron.Store
+	due     index[cron.Line]
 	mux     *http.ServeMux
 	log     *zap.SugaredLogger
 

@@ -152,6 +152,9 @@ func (s assistants) deleteAssistant(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	s.known.note(kept.Line())
+	if err := (crons{s.Server}).endOf(r.Context(), a); err != nil {
+		return err
+	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
