@@ -49,7 +49,7 @@ var (
 const longest = 256 << 10
 
 // field is what a field of a schedule is made of: numbers, names, *, ranges, steps and lists.
-var field = regexp.MustCompile(`^[0-9A-Za-z*?,/-]{1,100}$`)
+var field = regexp.MustCompile(`^[0-9A-Za-z*,/-]{1,100}$`)
 
 // expressions are a schedule as the server takes it. A day is due when it fits the day of the month or that of the week, if both are
 // given: that is how cron reads it, and the server does not.
@@ -58,13 +58,14 @@ func expressions(schedule string) ([]string, error) {
 	if len(f) != 5 {
 		return nil, fmt.Errorf("%w: %q has %d fields, and minute, hour, day of the month, month and day of the week are five", ErrBadSchedule, clip(schedule), len(f))
 	}
-	for _, one := range f {
-		if !field.MatchString(one) {
+	for i, one := range f {
+		if one == "?" {
+			f[i] = "*"
+		} else if !field.MatchString(one) {
 			return nil, fmt.Errorf("%w: %q is no field of a schedule", ErrBadSchedule, clip(one))
 		}
 	}
-	every := func(s string) bool { return s == "*" || s == "?" }
-	if every(f[2]) || every(f[4]) {
+	if f[2] == "*" || f[4] == "*" {
 		return []string{strings.Join(f, " ")}, nil
 	}
 	month, week := append([]string(nil), f...), append([]string(nil), f...)
