@@ -71,6 +71,7 @@ func (a Assistant) With(c Change) Assistant {
 func merged(from ...Object) Object {
 	out := Object{}
 	for _, o := range from {
+		//workflowcheck:ignore A copy does not depend on the order in which the members come.
 		maps.Copy(out, o)
 	}
 	return out
