@@ -30,6 +30,8 @@
 //	asking      asking for a run
 //	runs        runs
 //	crons       runs that are asked for by a calendar
+//	cronsearch  finding them
+//	due         asking for what has come due
 //	commands    commands of the second version
 //	sse         server-sent events
 //	events      what a run streams, as clients see it
