@@ -70,7 +70,7 @@ check: tools
 	@echo '== formatting, vet, workflowcheck'
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-ed: $$unformatted"; exit 1; fi
 	$(GO) vet ./... ./devserver ./examples/wire
-	$(BIN)/workflowcheck -show-pos -config test/tools/workflowcheck.config.yaml ./workflows/... ./graphadapter/pregel/... ./graphadapter/ledger/... ./graphadapter/life/... ./serve/record/...
+	$(BIN)/workflowcheck -show-pos -config test/tools/workflowcheck.config.yaml ./workflows/... ./graphadapter/pregel/... ./graphadapter/ledger/... ./graphadapter/life/... ./serve/...
 
 tools:
 	@mkdir -p $(BIN)

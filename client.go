@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/remote"
@@ -324,4 +325,10 @@ func (c *Client) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasu
 // GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.
 func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {
 	return c.threads.GraphSpec(ctx, name)
+}
+
+// GraphSchemas returns JSON schemas of what a graph of the workers takes and gives, of its state, and of its subgraphs'. They are nil
+// where the worker is of a version that tells of none. Errors: ErrNoWorker, ErrNoServer.
+func (c *Client) GraphSchemas(ctx context.Context, name string) (graphadapter.Schemas, error) {
+	return c.threads.GraphSchemas(ctx, name)
 }

@@ -31,6 +31,7 @@ func (c *compiler) assemble() (*graphadapter.Graph, error) {
 		CheckUpdate: updateCheck(c.graph, c.channels.fields),
 		Reducers:    c.channels.reducers,
 		Effects:     map[string]graphadapter.Effect{},
+		Schemas:     c.schemas,
 	}
 	if c.options.cache != nil {
 		g.Cache = cacheBackend{c.options.cache}
@@ -105,7 +106,7 @@ func (c *compiler) assembleSubgraph(g *graphadapter.Graph, n nodeDecl, spec *pre
 	}
 	g.Spec.Subgraphs[n.name] = &nested
 	g.Subgraphs[n.name] = &graphadapter.Graph{Spec: &nested, Nodes: sub.Nodes, Reducers: sub.Reducers,
-		Subgraphs: sub.Subgraphs, CheckInput: sub.CheckInput, CheckUpdate: sub.CheckUpdate, Effects: sub.Effects}
+		Subgraphs: sub.Subgraphs, Schemas: sub.Schemas, CheckInput: sub.CheckInput, CheckUpdate: sub.CheckUpdate, Effects: sub.Effects}
 	reducers := sub.AllReducers()
 	for _, name := range slices.Sorted(maps.Keys(reducers)) {
 		c.claimReducer(reducers[name], "the subgraph "+nested.Name, n.name, n.call)
@@ -315,6 +316,28 @@ func (s *channelSet) subset(of *schema) []schemaField {
 		out[i] = s.fields[s.byName[f.name]]
 	}
 	return out
+}
+
+// schemas are what the graph's values look like.
+func (c *compiler) schemas() graphadapter.Schemas {
+	s := &c.channels
+	return graphadapter.Schemas{Input: shape(s.subset(s.input)), Output: shape(s.subset(s.output)), State: shape(s.fields), Context: c.contextShape()}
+}
+
+// shape is the JSON schema of an object of channels. None has to be there: a run may go on with what the thread has.
+func shape(fields []schemaField) pregel.Value {
+	properties := map[string]pregel.Value{}
+	for _, f := range fields {
+		properties[f.name] = jsonfit.Shape(f.value)
+	}
+	return jsonfit.Object(properties)
+}
+
+func (c *compiler) contextShape() pregel.Value {
+	if c.options.context == nil {
+		return nil
+	}
+	return jsonfit.Shape(c.options.context)
 }
 
 // reads returns the channels of a schema for a NodeSpec: nil when they are all that the graph has.

@@ -128,7 +128,7 @@ func compileEntrypoint(n nodeDecl, returns reflect.Type, o entrypointOptions) (*
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
-	g := c.entrypoint(n)
+	g := c.entrypoint(n, returns)
 	if _, err := g.Program(); err != nil {
 		c.fail("", c.at, "%v", err)
 		return nil, errors.Join(c.errs...)
@@ -151,7 +151,7 @@ func (c *compiler) checkEntrypoint(n nodeDecl, returns reflect.Type) {
 	}
 }
 
-func (c *compiler) entrypoint(n nodeDecl) *graphadapter.Graph {
+func (c *compiler) entrypoint(n nodeDecl, returns reflect.Type) *graphadapter.Graph {
 	o := n.options
 	node := c.function(n, o)
 	if node.Cache != nil && node.Cache.Key != nil {
@@ -171,6 +171,10 @@ func (c *compiler) entrypoint(n nodeDecl) *graphadapter.Graph {
 	g.Spec.Durability, g.Spec.Fused = string(c.options.durability), c.options.fused
 	if c.options.cache != nil {
 		g.Cache = cacheBackend{c.options.cache}
+	}
+	g.Schemas = func() graphadapter.Schemas {
+		out := jsonfit.Shape(returns)
+		return graphadapter.Schemas{Input: jsonfit.Shape(n.input), Output: out, State: out, Context: c.contextShape()}
 	}
 	c.assembleEffects(g)
 	return g

@@ -98,6 +98,7 @@ type compileOptions struct {
 	cacheGiven    bool
 	durability    Durability
 	fused         bool
+	context       reflect.Type
 }
 
 type compileOption func(*compileOptions)
@@ -127,6 +128,12 @@ func WithInput[In any]() CompileOption {
 // are still of the state's type; fields outside Out are unset in them.
 func WithOutput[Out any]() CompileOption {
 	return compileOption(func(c *compileOptions) { c.output = reflect.TypeFor[Out]() })
+}
+
+// WithContextSchema says of which type the value is that runs are given by [WithContext] and nodes read with [RunContext], so that
+// callers who only know the graph's name learn what it looks like (LangGraph's context_schema). It checks nothing.
+func WithContextSchema[T any]() CompileOption {
+	return compileOption(func(c *compileOptions) { c.context = reflect.TypeFor[T]() })
 }
 
 // CachePolicy says that a node's results may be reused for equal inputs; see [WithCache].

@@ -90,6 +90,8 @@ type Graph struct {
 	// CheckUpdate refuses writes to the state from outside that do not fit its fields, with an error that names the field.
 	// Nil accepts any JSON.
 	CheckUpdate func([]pregel.Write) error
+	// Schemas says what the graph's values look like, without those nested in it; nil when that is not known.
+	Schemas func() Schemas
 	// Cache is where nodes with a CachePolicy keep their results, those of subgraphs included; nil means a [MemoryCache]
 	// of this Graph value's own, shared by its runs in this process.
 	Cache Cache

@@ -1,9 +1,9 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,25 +12,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/assistant"
 	"superstep.dev/thread"
 )
 
-// assistant is a graph as clients see it. Each graph has one, made by the system.
-type assistant struct {
-	ID          string    `json:"assistant_id"`
-	Graph       string    `json:"graph_id"`
-	Config      object    `json:"config"`
-	Context     object    `json:"context"`
-	Metadata    object    `json:"metadata"`
-	Name        string    `json:"name"`
-	Created     time.Time `json:"created_at"`
-	Updated     time.Time `json:"updated_at"`
-	Version     int       `json:"version"`
-	Description *string   `json:"description"`
-}
-
-// assistantID is the id of a graph's assistant: the same wherever the graph is served.
+// assistantID is the id of a graph's own assistant: the same wherever the graph is served.
 func assistantID(graph string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("superstep:graph:"+graph)).String()
 }
@@ -38,57 +24,91 @@ func assistantID(graph string) string {
 // made is when assistants of the system were made: they always were.
 var made = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func assistantOf(graph string) assistant {
-	return assistant{ID: assistantID(graph), Graph: graph, Config: object{}, Context: object{}, Metadata: object{"created_by": raw("system")},
+// assistantOf is the assistant that each graph has of itself.
+func assistantOf(graph string) assistant.Assistant {
+	return assistant.Assistant{ID: assistantID(graph), Graph: graph, Config: object{}, Context: object{}, Metadata: object{"created_by": raw("system")},
 		Name: graph, Created: made, Updated: made, Version: 1}
 }
 
-// assistants are what the server says of graphs.
+// assistants are graphs as clients see them: each graph's own, which is kept only once it was changed, and those that were made.
 type assistants struct{ *Server }
 
 func (s assistants) routes() []route {
 	return []route{
+		{"POST", "/assistants", "Makes an assistant", s.createAssistant},
 		{"POST", "/assistants/search", "Assistants", s.searchAssistants},
 		{"POST", "/assistants/count", "How many assistants there are", s.countAssistants},
 		{"GET", "/assistants/{assistant_id}", "An assistant", s.getAssistant},
+		{"PATCH", "/assistants/{assistant_id}", "Makes a new version of an assistant", s.patchAssistant},
+		{"DELETE", "/assistants/{assistant_id}", "Deletes an assistant with its versions", s.deleteAssistant},
+		{"POST", "/assistants/{assistant_id}/versions", "The versions of an assistant, newest first", s.listVersions},
+		{"POST", "/assistants/{assistant_id}/latest", "Makes a version the one that counts", s.setLatest},
 		{"GET", "/assistants/{assistant_id}/graph", "The nodes and edges of a graph", s.getGraph},
+		{"GET", "/assistants/{assistant_id}/schemas", "JSON schemas of a graph's input, output, state and context", s.getSchemas},
+		{"GET", "/assistants/{assistant_id}/subgraphs", "The schemas of a graph's subgraphs", s.getSubgraphs},
+		{"GET", "/assistants/{assistant_id}/subgraphs/{namespace}", "The schemas of a subgraph", s.getSubgraphs},
 	}
 }
 
-// all are the assistants of all graphs that workers serve.
-func (s assistants) all(ctx context.Context) ([]assistant, error) {
+// ownOf is the assistant of that id which a graph has of itself, nil when no worker serves such a graph.
+func (s assistants) ownOf(ctx context.Context, id string) (*assistant.Assistant, error) {
 	graphs, err := s.client.Graphs(ctx)
+	for _, g := range graphs {
+		if assistantID(g) == id {
+			a := assistantOf(g)
+			return &a, nil
+		}
+	}
+	return nil, err
+}
+
+// byID finds an assistant.
+func (s assistants) byID(ctx context.Context, id string) (assistant.Assistant, error) {
+	kept, err := s.kept.Get(ctx, id)
+	if err == nil {
+		return kept.Latest(), nil
+	}
+	if !errors.Is(err, assistant.ErrMissing) {
+		return assistant.Assistant{}, err
+	}
+	own, err := s.ownOf(ctx, id)
+	if err == nil && own == nil {
+		err = refuse(http.StatusNotFound, "there is no assistant %s", id)
+	}
 	if err != nil {
-		return nil, err
+		return assistant.Assistant{}, err
 	}
-	out := make([]assistant, len(graphs))
-	for i, g := range graphs {
-		out[i] = assistantOf(g)
-	}
-	return out, nil
+	return *own, nil
 }
 
 // named finds the assistant that a run is asked of: by its id, or by the graph's name.
-func (s assistants) named(ctx context.Context, name string) (assistant, error) {
-	all, err := s.all(ctx)
+func (s assistants) named(ctx context.Context, name string) (assistant.Assistant, error) {
+	if id, err := uuid.Parse(name); err == nil {
+		return s.byID(ctx, id.String())
+	}
+	if _, err := s.spec(ctx, name); errors.Is(err, thread.ErrNoWorker) {
+		if _, none := s.client.Graphs(ctx); none != nil {
+			return assistant.Assistant{}, none
+		}
+		return assistant.Assistant{}, refuse(http.StatusUnprocessableEntity, "no worker serves the graph %q", name)
+	} else if err != nil {
+		return assistant.Assistant{}, err
+	}
+	kept, err := s.kept.Get(ctx, assistantID(name))
+	if errors.Is(err, assistant.ErrMissing) {
+		return assistantOf(name), nil
+	}
 	if err != nil {
-		return assistant{}, err
+		return assistant.Assistant{}, err
 	}
-	at := slices.IndexFunc(all, func(a assistant) bool { return a.ID == name || a.Graph == name })
-	switch _, err := uuid.Parse(name); {
-	case at >= 0:
-		return all[at], nil
-	case err == nil:
-		return assistant{}, refuse(http.StatusNotFound, "there is no assistant %s", name)
-	}
-	return assistant{}, refuse(http.StatusUnprocessableEntity, "no worker serves the graph %q", name)
+	return kept.Latest(), nil
 }
 
 // unknownGraph is the refusal of a graph that no worker serves, as clients know it.
-func unknownGraph(graph string, all []assistant) error {
-	names := make([]string, len(all))
-	for i, a := range all {
-		names[i] = "'" + a.Graph + "'"
+func unknownGraph(graph string, served []string) error {
+	names := make([]string, len(served))
+	for i, g := range served {
+		names[i] = "'" + g + "'"
 	}
 	slices.Sort(names)
 	return refuse(http.StatusNotFound, "Graph '%s' not found. Expected one of: [%s]", graph, strings.Join(names, ", "))
@@ -101,7 +121,34 @@ type assistantSearch struct {
 	Name     string `json:"name"`
 }
 
-func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assistant, page, error) {
+// matches reports whether an assistant is searched for.
+func (q *assistantSearch) matches(l assistant.Line) bool {
+	return (q.GraphID == "" || l.Graph == q.GraphID) && strings.Contains(strings.ToLower(l.Name), strings.ToLower(q.Name)) &&
+		(len(q.Metadata) == 0 || contains(raw(l.Metadata), raw(q.Metadata)))
+}
+
+// order sorts newest first unless it is asked otherwise.
+func (q *assistantSearch) order(a, b assistant.Line) int {
+	by := 0
+	switch q.SortBy {
+	case "assistant_id":
+		by = strings.Compare(a.ID, b.ID)
+	case "name":
+		by = strings.Compare(a.Name, b.Name)
+	case "graph_id":
+		by = strings.Compare(a.Graph, b.Graph)
+	case "updated_at":
+		by = a.Updated.Compare(b.Updated)
+	}
+	by = cmp.Or(by, a.Created.Compare(b.Created), strings.Compare(b.Name, a.Name), bytes.Compare([]byte(a.ID), []byte(b.ID)))
+	if q.SortOrder == "asc" {
+		return by
+	}
+	return -by
+}
+
+// foundAssistants are those that a search finds, in order. Graphs' own are among them whether they are kept or not.
+func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assistant.Line, page, error) {
 	var q assistantSearch
 	if err := read(w, r, &q); err != nil {
 		return nil, q.page, err
@@ -109,37 +156,56 @@ func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]a
 	if err := q.check("assistant_id", "created_at", "updated_at", "name", "graph_id"); err != nil {
 		return nil, q.page, err
 	}
-	all, err := s.all(r.Context())
+	graphs, err := s.client.Graphs(r.Context())
 	if err != nil && !errors.Is(err, thread.ErrNoWorker) {
 		return nil, q.page, err
 	}
-	if q.GraphID != "" && !slices.ContainsFunc(all, func(a assistant) bool { return a.Graph == q.GraphID }) {
-		return nil, q.page, unknownGraph(q.GraphID, all)
+	lines, err := s.known.lines(r.Context(), s.kept.List, func(ctx context.Context, id string) (assistant.Line, error) {
+		kept, err := s.kept.Get(ctx, id)
+		if err != nil {
+			return assistant.Line{}, err
+		}
+		return kept.Line(), nil
+	})
+	if err != nil {
+		return nil, q.page, err
 	}
-	wanted := raw(q.Metadata)
-	found := slices.DeleteFunc(all, func(a assistant) bool {
-		return q.GraphID != "" && a.Graph != q.GraphID || q.Name != "" && !strings.Contains(strings.ToLower(a.Name), strings.ToLower(q.Name)) ||
-			len(q.Metadata) > 0 && !contains(raw(a.Metadata), wanted)
-	})
-	slices.SortFunc(found, func(a, b assistant) int {
-		by := cmp.Compare(a.Name, b.Name)
-		if q.SortBy == "assistant_id" {
-			by = cmp.Compare(a.ID, b.ID)
+	for _, g := range graphs {
+		if id := assistantID(g); !slices.ContainsFunc(lines, func(l assistant.Line) bool { return l.ID == id }) {
+			a := assistantOf(g)
+			lines = append(lines, assistant.Line{ID: id, Graph: g, Name: g, Metadata: a.Metadata, Created: made, Updated: made})
 		}
-		if q.SortOrder == "desc" {
-			by = -by
-		}
-		return by
-	})
+	}
+	if q.GraphID != "" && !slices.ContainsFunc(lines, func(l assistant.Line) bool { return l.Graph == q.GraphID }) {
+		return nil, q.page, unknownGraph(q.GraphID, graphs)
+	}
+	found := slices.DeleteFunc(lines, func(l assistant.Line) bool { return !q.matches(l) })
+	slices.SortFunc(found, q.order)
 	return found, q.page, nil
 }
 
 func (s assistants) searchAssistants(w http.ResponseWriter, r *http.Request) error {
 	found, p, err := s.foundAssistants(w, r)
-	if err == nil {
-		answer(w, http.StatusOK, selected(pageOf(w, p, found), p.Select))
+	if err != nil {
+		return err
 	}
-	return err
+	out := []assistant.Assistant{}
+	for _, l := range pageOf(w, p, found) {
+		a := assistantOf(l.Graph)
+		if l.Changes > 0 {
+			kept, err := s.kept.Get(r.Context(), l.ID)
+			if errors.Is(err, assistant.ErrMissing) {
+				continue // deleted by another server
+			}
+			if err != nil {
+				return err
+			}
+			a = kept.Latest()
+		}
+		out = append(out, a)
+	}
+	answer(w, http.StatusOK, selected(out, p.Select))
+	return nil
 }
 
 func (s assistants) countAssistants(w http.ResponseWriter, r *http.Request) error {
@@ -150,12 +216,13 @@ func (s assistants) countAssistants(w http.ResponseWriter, r *http.Request) erro
 	return err
 }
 
-func (s assistants) assistantIn(r *http.Request) (assistant, error) {
-	id, err := idIn(r, "assistant_id")
+// assistantIn is the assistant that a path names.
+func (s assistants) assistantIn(r *http.Request) (assistant.Assistant, error) {
+	id, err := uuidIn(r, "assistant_id")
 	if err != nil {
-		return assistant{}, err
+		return assistant.Assistant{}, err
 	}
-	return s.named(r.Context(), id)
+	return s.byID(r.Context(), id)
 }
 
 func (s assistants) getAssistant(w http.ResponseWriter, r *http.Request) error {
@@ -164,129 +231,4 @@ func (s assistants) getAssistant(w http.ResponseWriter, r *http.Request) error {
 		answer(w, http.StatusOK, a)
 	}
 	return err
-}
-
-// drawnNode and drawnEdge are what a graph is drawn of.
-type drawnNode struct {
-	ID   string            `json:"id"`
-	Type string            `json:"type"`
-	Data map[string]string `json:"data,omitempty"`
-}
-
-type drawnEdge struct {
-	Source      string `json:"source"`
-	Target      string `json:"target"`
-	Conditional bool   `json:"conditional,omitempty"`
-}
-
-func (s assistants) getGraph(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.assistantIn(r)
-	if err != nil {
-		return err
-	}
-	spec, err := s.spec(r.Context(), a.Graph)
-	if err != nil {
-		return err
-	}
-	depth := 0
-	switch x := r.URL.Query().Get("xray"); x {
-	case "", "false", "0":
-	case "true":
-		depth = 100
-	default:
-		if json.Unmarshal([]byte(x), &depth) != nil || depth < 0 {
-			return refuse(http.StatusUnprocessableEntity, "xray %q is neither true nor false nor a number", x)
-		}
-	}
-	nodes, edges := drawn(spec, depth)
-	answer(w, http.StatusOK, map[string]any{"nodes": nodes, "edges": edges})
-	return nil
-}
-
-// drawn are the nodes and edges of a graph, with those of subgraphs down to a depth in the place of their node.
-func drawn(spec *pregel.Spec, depth int) ([]drawnNode, []drawnEdge) {
-	nodes := []drawnNode{{ID: pregel.Start, Type: "runnable", Data: map[string]string{"name": pregel.Start}}}
-	edges := edgesOf(spec)
-	for _, n := range spec.Nodes {
-		sub := spec.Subgraphs[n.Subgraph]
-		if n.Subgraph == "" || depth == 0 || sub == nil {
-			nodes = append(nodes, drawnNode{ID: n.Name, Type: "runnable", Data: map[string]string{"name": n.Name}})
-			continue
-		}
-		inner, ways := drawn(sub, depth-1)
-		for _, i := range inner {
-			if i.ID != pregel.Start && i.ID != pregel.End {
-				i.ID = n.Name + ":" + i.ID
-				nodes = append(nodes, i)
-			}
-		}
-		edges = within(edges, ways, n.Name)
-	}
-	return append(nodes, drawnNode{ID: pregel.End, Type: "runnable"}), edges
-}
-
-// within puts the edges of a subgraph in the place of its node.
-func within(edges, inner []drawnEdge, node string) []drawnEdge {
-	var out, first, last []drawnEdge
-	for _, e := range inner {
-		switch {
-		case e.Source == pregel.Start:
-			first = append(first, e)
-		case e.Target == pregel.End:
-			last = append(last, e)
-		default:
-			out = append(out, drawnEdge{node + ":" + e.Source, node + ":" + e.Target, e.Conditional})
-		}
-	}
-	for _, e := range edges {
-		switch node {
-		case e.Target:
-			for _, f := range first {
-				out = append(out, drawnEdge{e.Source, node + ":" + f.Target, e.Conditional || f.Conditional})
-			}
-		case e.Source:
-			for _, l := range last {
-				out = append(out, drawnEdge{node + ":" + l.Source, e.Target, e.Conditional || l.Conditional})
-			}
-		default:
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// edgesOf are the edges, joins and branches of a graph, and an edge to the end from each node that leads nowhere.
-func edgesOf(spec *pregel.Spec) []drawnEdge {
-	out := []drawnEdge{}
-	leads := map[string]bool{}
-	add := func(e drawnEdge) {
-		leads[e.Source] = true
-		if !slices.Contains(out, e) {
-			out = append(out, e)
-		}
-	}
-	for _, e := range spec.Edges {
-		add(drawnEdge{Source: e.From, Target: e.To})
-	}
-	for _, j := range spec.Joins {
-		for _, from := range j.From {
-			add(drawnEdge{Source: from, Target: j.To})
-		}
-	}
-	for _, b := range spec.Branches {
-		targets := slices.Clone(b.Targets)
-		for _, t := range b.Labels {
-			targets = append(targets, t)
-		}
-		slices.Sort(targets)
-		for _, t := range slices.Compact(targets) {
-			add(drawnEdge{b.From, t, true})
-		}
-	}
-	for _, n := range spec.Nodes {
-		if !leads[n.Name] && !n.Handler {
-			add(drawnEdge{Source: n.Name, Target: pregel.End})
-		}
-	}
-	return out
 }

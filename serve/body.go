@@ -50,6 +50,15 @@ func idIn(r *http.Request, name string) (string, error) {
 	return id, nil
 }
 
+// uuidIn is an id in a path in the one form that it is kept under.
+func uuidIn(r *http.Request, name string) (string, error) {
+	id, err := idIn(r, name)
+	if err != nil {
+		return "", err
+	}
+	return uuid.MustParse(id).String(), nil
+}
+
 // list is a list in a body: one value stands for a list of one.
 type list []string
 

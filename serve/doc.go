@@ -20,11 +20,18 @@
 //	guard         who may ask
 //	meta          what a server says of itself
 //	assistants    graphs as clients see them
+//	versions      assistants of one's own, and their versions
+//	drawing       the nodes and edges of a graph
+//	schemas       what its values look like
 //	request       a run's request as an invocation of a graph
 //	snapshot      states and checkpoints
 //	threads       threads
 //	state         reading and writing states
+//	asking        asking for a run
 //	runs          runs
+//	crons         runs that are asked for by a calendar
+//	cronsearch    finding them
+//	due           asking for what has come due
 //	commands      commands of the second version
 //	subscription  which of its events a client wants
 //	narrator      a run's parts as its events

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"superstep.dev/serve/assistant"
+	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -32,6 +34,12 @@ var statuses = []struct {
 	{record.ErrMissing, http.StatusNotFound},
 	{record.ErrExists, http.StatusConflict},
 	{record.ErrBusy, http.StatusConflict},
+	{assistant.ErrMissing, http.StatusNotFound},
+	{assistant.ErrExists, http.StatusConflict},
+	{assistant.ErrTooLarge, http.StatusUnprocessableEntity},
+	{cron.ErrMissing, http.StatusNotFound},
+	{cron.ErrBadSchedule, http.StatusUnprocessableEntity},
+	{cron.ErrTooLarge, http.StatusUnprocessableEntity},
 	{thread.ErrNotFound, http.StatusNotFound},
 	{thread.ErrRunning, http.StatusConflict},
 	{thread.ErrBadInput, http.StatusBadRequest},

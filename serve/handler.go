@@ -10,8 +10,12 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 	"superstep.dev"
+	"superstep.dev/serve/assistant"
+	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -25,20 +29,29 @@ func Handler(c *superstep.Client, cfg Config) (*Server, error) {
 	}
 	cfg.TaskQueue, cfg.Namespace = cmp.Or(cfg.TaskQueue, superstep.DefaultTaskQueue), cmp.Or(cfg.Namespace, client.DefaultNamespace)
 	s := &Server{client: c, cfg: cfg, mux: http.NewServeMux(), log: cmp.Or(cfg.Logger, zap.NewNop()).Sugar(), specs: map[string]specKept{}}
-	s.records = record.New(cfg.Temporal, c, record.Config{Namespace: cfg.Namespace, TaskQueue: cfg.TaskQueue + ".serve",
+	queue := cfg.TaskQueue + ".serve"
+	if cfg.DataConverter == nil {
+		cfg.DataConverter = converter.GetDefaultDataConverter()
+	}
+	s.worker = worker.New(cfg.Temporal, queue, worker.Options{DisableRegistrationAliasing: true})
+	s.records = record.New(cfg.Temporal, c, s.worker, record.Config{Namespace: cfg.Namespace, TaskQueue: queue,
 		DataConverter: cfg.DataConverter, Webhooks: webhooks(cfg.WebhooksAnywhere), Shown: s.valuesOf})
+	assistant.Register(s.worker)
+	s.kept = assistant.Store{Temporal: cfg.Temporal, Namespace: cfg.Namespace, TaskQueue: queue, DataConverter: cfg.DataConverter}
+	cron.Register(s.worker, crons{s})
+	s.crons = cron.Store{Temporal: cfg.Temporal, TaskQueue: queue, DataConverter: cfg.DataConverter}
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.method+" "+r.path, s.handling(r.do))
 	}
 	s.mux.HandleFunc("/", s.handling(func(http.ResponseWriter, *http.Request) error {
 		return refuse(http.StatusNotFound, "there is no such path")
 	}))
-	return s, s.records.Start()
+	return s, s.worker.Start()
 }
 
 // routes are all paths.
 func (s *Server) routes() []route {
-	return slices.Concat(meta{s}.routes(), assistants{s}.routes(), s.threadRoutes(), s.stateRoutes(), s.runRoutes(), commands{s}.routes(), s.streamRoutes())
+	return slices.Concat(meta{s}.routes(), assistants{s}.routes(), s.threadRoutes(), s.stateRoutes(), s.runRoutes(), crons{s}.routes(), commands{s}.routes(), s.streamRoutes())
 }
 
 // webhooks returns what posts to addresses that callers give: it follows no redirect, and unless anywhere reaches no address of a

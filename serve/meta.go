@@ -30,7 +30,7 @@ const protocolVersion = "0.16.7"
 
 func (s meta) info(w http.ResponseWriter, _ *http.Request) error {
 	answer(w, http.StatusOK, map[string]any{"version": protocolVersion, "langgraph_py_version": "1.2.22",
-		"flags": map[string]bool{"assistants": true, "crons": false, "langsmith": false, "langsmith_tracing_replicas": false},
+		"flags": map[string]bool{"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": false},
 		"host":  map[string]string{"kind": "superstep", "version": cmp.Or(s.cfg.Version, "devel")}})
 	return nil
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -22,6 +24,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // runRequest is a request for a run.
 type runRequest struct {
+	// run is the id that the run is to have, "" for a new one.
+	run               string
 	AssistantID       string          `json:"assistant_id"`
 	Input             json.RawMessage `json:"input"`
 	Command           *command        `json:"command"`
@@ -125,12 +129,16 @@ func checkWebhook(address string) error {
 func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
 // run is the request as a run of a thread.
-func (s *Server) run(_ context.Context, threadID string, a assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return record.Run{}, err
+func (s *Server) run(_ context.Context, threadID string, a assistant.Assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
+	id := r.run
+	if id == "" {
+		made, err := uuid.NewV7()
+		if err != nil {
+			return record.Run{}, err
+		}
+		id = made.String()
 	}
-	run := record.Run{ID: id.String(), Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
+	run := record.Run{ID: id, Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
 		Delay: time.Duration(r.AfterSeconds * float64(time.Second)), Resumable: r.StreamResumable, Command: r.ofCommand}
 	if run.Strategy == "" {
 		run.Strategy = record.Enqueue
@@ -138,8 +146,9 @@ func (s *Server) run(_ context.Context, threadID string, a assistant, spec *preg
 	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.Context,
 		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
-		Durability: graphadapter.Durability(r.Durability), RecursionLimit: r.Config.RecursionLimit,
+		Durability: graphadapter.Durability(r.Durability), RecursionLimit: limitOf(a, r),
 		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r)}
+	var err error
 	switch {
 	case r.Command != nil:
 		err = r.Command.into(&start, spec)
@@ -160,8 +169,17 @@ func (r *runRequest) modes() []string {
 // reserved begins the names in a configuration that are the server's own.
 var reserved = []string{"thread_id", "checkpoint_", "__", "langgraph_", "run_id", "graph_id", "assistant_id", "user_id"}
 
+// limitOf is how many supersteps the run may take: what it says itself, or the assistant; 0 for the default.
+func limitOf(a assistant.Assistant, r *runRequest) int {
+	var limit int
+	if r.Config.RecursionLimit == 0 && given(a.Config["recursion_limit"]) && json.Unmarshal(a.Config["recursion_limit"], &limit) != nil {
+		return 0 // no number
+	}
+	return cmp.Or(r.Config.RecursionLimit, limit)
+}
+
 // contextOf is the run's context: the assistant's, and over it, field by field, the run's.
-func contextOf(a assistant, r *runRequest) json.RawMessage {
+func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage {
 	out := object{}
 	var own object
 	if !given(r.Context) || json.Unmarshal(r.Context, &own) != nil {

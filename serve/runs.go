@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -52,103 +50,6 @@ func runOf(t record.Thread, r record.Run) runOut {
 	}
 	out.Metadata["assistant_id"] = raw(r.Assistant)
 	return out
-}
-
-// asking is a run that was asked for, on its thread.
-type asking struct {
-	request runRequest
-	run     record.Run
-	thread  record.Thread
-	// apart says that the thread is the run's own.
-	apart bool
-}
-
-// location is the path of the run.
-func (a *asking) location() string { return "/threads/" + a.thread.ID + "/runs/" + a.run.ID }
-
-// ask takes in a request for a run, and returns when the run is at a stage or has ended, or after a while.
-func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, error) {
-	a := &asking{request: body, apart: r.PathValue("thread_id") == ""}
-	if err := body.check(); err != nil {
-		return nil, err
-	}
-	id := ""
-	var err error
-	if a.apart {
-		own, err := uuid.NewV7()
-		if err != nil {
-			return nil, err
-		}
-		id = own.String()
-	} else if id, err = threadIn(r); err != nil {
-		return nil, err
-	}
-	there, err := s.thereFor(r.Context(), id, a.apart || body.IfNotExists == "create")
-	if err != nil {
-		return nil, err
-	}
-	of, err := assistants{s}.named(r.Context(), body.AssistantID)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := s.spec(r.Context(), of.Graph)
-	if err != nil {
-		return nil, err
-	}
-	if a.run, err = s.run(r.Context(), id, of, spec, &body); err != nil {
-		return nil, err
-	}
-	if err := s.noApproval(r.Context(), there, &body); err != nil {
-		return nil, err
-	}
-	a.run.Metadata = withGraph(a.run.Metadata, of.Graph)
-	a.run.Wait, a.run.Forget = stage, a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
-	a.thread, err = s.records.Run(r.Context(), id, a.run)
-	if err == nil {
-		s.index.note(a.thread)
-	}
-	return a, err
-}
-
-func withGraph(metadata object, graph string) object {
-	out := object{"graph_id": raw(graph)}
-	for name, v := range metadata {
-		out[name] = v
-	}
-	return out
-}
-
-// thereFor makes the thread of a run where it is to be made, and refuses a thread that is not there.
-func (s *Server) thereFor(ctx context.Context, id string, create bool) (record.Thread, error) {
-	if create {
-		t, err := s.records.Create(ctx, id, nil, true)
-		if err == nil {
-			s.index.note(t)
-		}
-		return t, err
-	}
-	t, err := s.records.Get(ctx, id)
-	if errors.Is(err, record.ErrMissing) {
-		return t, refuse(http.StatusNotFound, "there is no thread %s", id)
-	}
-	return t, err
-}
-
-// noApproval refuses answers to questions that ask for an approval: those pass a gate, which knows who answers.
-func (s *Server) noApproval(ctx context.Context, t record.Thread, body *runRequest) error {
-	if body.Command == nil || !given(body.Command.Resume) {
-		return nil
-	}
-	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
-	if errors.Is(err, thread.ErrNotFound) {
-		return nil // the run says so
-	}
-	for _, q := range v.Questions {
-		if q.Approval != nil {
-			return refuse(http.StatusForbidden, "the thread asks for an approval, which a plain answer is not: superstep approve %s %s", t.Under, q.ID)
-		}
-	}
-	return err
 }
 
 func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
@@ -235,7 +136,7 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Th
 			if e.err != nil {
 				return e.err
 			}
-			s.index.note(e.thread)
+			s.index.note(e.thread.Line())
 			return s.values(w, r, e.thread, run)
 		case <-tick.C:
 			if _, err := w.Write([]byte("\n")); err == nil {
@@ -344,7 +245,7 @@ func (s *Server) runIn(r *http.Request) (record.Thread, *record.Run, error) {
 func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	t, run, err := s.runIn(r)
 	if err == nil {
-		s.index.note(t)
+		s.index.note(t.Line())
 		answer(w, http.StatusOK, runOf(t, *run))
 	}
 	return err
@@ -387,7 +288,7 @@ func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	if t, err = s.records.Cancel(r.Context(), t.ID, action, run.ID); err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	if wait := r.URL.Query().Get("wait"); wait == "1" || wait == "true" {
 		answer(w, http.StatusOK, object{})
 		return nil
@@ -427,7 +328,7 @@ func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

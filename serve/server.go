@@ -8,10 +8,13 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/assistant"
+	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -43,8 +46,13 @@ type Config struct {
 type Server struct {
 	client  *superstep.Client
 	cfg     Config
+	worker  worker.Worker
 	records *record.Records
-	index   index
+	index   index[record.Line]
+	kept    assistant.Store
+	known   index[assistant.Line]
+	crons   cron.Store
+	due     index[cron.Line]
 	watches watches
 	mux     *http.ServeMux
 	log     *zap.SugaredLogger
@@ -59,7 +67,7 @@ type specKept struct {
 }
 
 // Close ends the work on records: other servers, or this one when it is started again, go on with it.
-func (s *Server) Close() { s.records.Stop() }
+func (s *Server) Close() { s.worker.Stop() }
 
 // route is a path of the protocol.
 type route struct {

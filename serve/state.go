@@ -190,7 +190,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if t, err = s.records.Note(r.Context(), t.ID, record.StandsOf(v)); err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: v.Checkpoint}
 	answer(w, http.StatusOK, map[string]any{"checkpoint": p, "configurable": p, "checkpoint_id": v.Checkpoint})
 	return nil

@@ -136,7 +136,7 @@ func (f *streaming) follow(ctx context.Context, t record.Thread) error {
 		}
 		return err
 	}
-	f.server.index.note(t)
+	f.server.index.note(t.Line())
 	if run := t.Run(f.run); run != nil && run.Failure != nil {
 		return f.send(event{"error", run.Failure}, "e")
 	}

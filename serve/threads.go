@@ -69,7 +69,7 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	return s.showThread(w, r, t)
 }
 
@@ -104,7 +104,7 @@ func (s *Server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	return s.showThread(w, r, t)
 }
 
@@ -117,7 +117,7 @@ func (s *Server) deleteThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.index.note(t)
+	s.index.note(t.Line())
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -161,7 +161,10 @@ func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.
 // lines are all threads, or those whose ids are asked for.
 func (s *Server) lines(ctx context.Context, q threadSearch) ([]record.Line, error) {
 	if len(q.IDs) == 0 {
-		return s.index.lines(ctx, s.records)
+		return s.index.lines(ctx, s.records.List, func(ctx context.Context, id string) (record.Line, error) {
+			t, err := s.records.Get(ctx, id)
+			return t.Line(), err
+		})
 	}
 	var out []record.Line
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(q.IDs[:min(len(q.IDs), mostListed)]))) {
@@ -280,6 +283,6 @@ func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.index.note(made)
+	s.index.note(made.Line())
 	return s.showThread(w, r, made)
 }

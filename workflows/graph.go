@@ -192,6 +192,10 @@ func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
 	if req.WithSpec {
 		reply.Spec = graph.Spec
 	}
+	if req.WithSchemas {
+		all := graph.AllSchemas()
+		reply.Schemas = &all
+	}
 	if print, err := graphadapter.Fingerprint(graph.Spec); err == nil {
 		reply.Print = print
 	}

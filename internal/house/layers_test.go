@@ -154,7 +154,9 @@ var arrows = []arrow{
 	// The protocol of LangGraph's agent server over the public API: nothing of a run is decided here.
 	{from: "serve/record", ours: []string{"thread", "workflows/protocol"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
 	{from: "serve/blocks"},
-	{from: "serve", ours: []string{"", "serve/blocks", "serve/record", "thread", "graphadapter", "graphadapter/pregel"}, theirs: append([]string{"github.com/google/uuid", "go.uber.org/zap/..."}, temporal...)},
+	{from: "serve/assistant", theirs: temporal},
+	{from: "serve/cron", theirs: append([]string{"github.com/google/uuid"}, temporal...)},
+	{from: "serve", ours: []string{"", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel"}, theirs: append([]string{"github.com/google/uuid", "go.uber.org/zap/..."}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "serve", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.

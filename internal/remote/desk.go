@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/approval"
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/runtime"
@@ -32,6 +33,15 @@ func (c *server) GraphSpec(ctx context.Context, name string) (*pregel.Spec, erro
 		return nil, err
 	}
 	return reply.Spec, nil
+}
+
+// GraphSchemas returns what a graph's values look like, as a worker of the task queue knows it. They are empty where none knows.
+func (c *server) GraphSchemas(ctx context.Context, name string) (graphadapter.Schemas, error) {
+	reply, err := c.admit(ctx, protocol.AdmitRequest{Graph: name, WithSchemas: true})
+	if err != nil || reply.Schemas == nil {
+		return graphadapter.Schemas{}, err
+	}
+	return *reply.Schemas, nil
 }
 
 // Graphs returns the names of the graphs that a worker of the task queue serves.

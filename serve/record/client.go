@@ -32,30 +32,23 @@ var (
 	ErrMissing = errors.New("there is no such thread or run")
 )
 
-// Records reads and changes records, and works on them: Start polls for what they have to do.
+// Records reads and changes records.
 type Records struct {
 	temporal client.Client
-	worker   worker.Worker
 	cfg      Config
 }
 
-// New returns the records of the threads of a client. The Temporal client is the one that the threads are on.
-func New(c client.Client, threads Threads, cfg Config) *Records {
-	w := worker.New(c, cfg.TaskQueue, worker.Options{DisableRegistrationAliasing: true})
+// New returns the records of the threads of a client, and makes a worker work on them. The Temporal client is the one that the threads
+// are on.
+func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Records {
 	w.RegisterWorkflowWithOptions(Keep, workflow.RegisterOptions{Name: Workflow})
 	a := &activities{threads: threads, temporal: c, cfg: cfg}
 	for name, do := range map[string]any{activityBegin: a.begin, activitySettle: a.settle, activityStop: a.stop,
 		activityRollback: a.rollback, activityErase: a.erase, activityWebhook: a.webhook} {
 		w.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
-	return &Records{temporal: c, worker: w, cfg: cfg}
+	return &Records{temporal: c, cfg: cfg}
 }
-
-// Start begins to work on records. Stop ends that: what is under way others take over.
-func (r *Records) Start() error { return r.worker.Start() }
-
-// Stop ends the work on records.
-func (r *Records) Stop() { r.worker.Stop() }
 
 // explained is a record's refusal as callers know it.
 func explained(err error) error {

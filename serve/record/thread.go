@@ -179,6 +179,11 @@ func (t *Thread) Line() Line {
 	return Line{ID: t.ID, Under: t.Under, Created: t.Created, Updated: t.Updated, Metadata: t.Metadata, Status: t.Status(), Version: t.Version, Deleted: t.Deleted}
 }
 
+// Place is where a list has the line, and how new it is.
+func (l Line) Place() (id string, created time.Time, version int64, deleted bool) {
+	return l.ID, l.Created, l.Version, l.Deleted
+}
+
 // Status is the thread's, as far as its record knows.
 func (t *Thread) Status() string {
 	switch {

@@ -375,7 +375,7 @@ func greet() superstep.Runnable {
 		return s, nil
 	})
 	chain(g, "greet")
-	return g.MustCompile()
+	return g.MustCompile(superstep.WithContextSchema[caller]())
 }
 
 type stepsState struct {

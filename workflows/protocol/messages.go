@@ -250,6 +250,8 @@ type AdmitRequest struct {
 	Within []string                     `json:"within,omitempty"`
 	// WithSpec asks for the graph's Spec.
 	WithSpec bool `json:"with_spec,omitempty"`
+	// WithSchemas asks what the graph's values look like.
+	WithSchemas bool `json:"with_schemas,omitempty"`
 	// Leader asks about a leader instead of a graph.
 	Leader string `json:"leader,omitempty"`
 	// Control asks whether something may be done to a thread that has no run which could say so.
@@ -264,6 +266,8 @@ type AdmitReply struct {
 	// Problem says why the input or the updates are refused.
 	Problem string       `json:"problem,omitempty"`
 	Spec    *pregel.Spec `json:"spec,omitempty"`
+	// Schemas are those of the graph and of its subgraphs, nil of a worker that knows none.
+	Schemas *graphadapter.Schemas `json:"schemas,omitempty"`
 	// Print is the fingerprint of the graph as that worker serves it.
 	Print string `json:"print,omitempty"`
 	// Governs says that what is done to runs is under rules, and Ruling what they say of the Control that was asked about.

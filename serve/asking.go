@@ -1,0 +1,114 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/serve/record"
+	"superstep.dev/thread"
+)
+
+// asking is a run that was asked for, on its thread.
+type asking struct {
+	request runRequest
+	run     record.Run
+	thread  record.Thread
+	// apart says that the thread is the run's own, and create that it is made if it is not there.
+	apart, create bool
+}
+
+// location is the path of the run.
+func (a *asking) location() string { return "/threads/" + a.thread.ID + "/runs/" + a.run.ID }
+
+// ask takes in a request for a run, and returns when the run is at a stage or has ended, or after a while.
+func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, error) {
+	a := &asking{request: body, apart: r.PathValue("thread_id") == "", create: body.IfNotExists == "create"}
+	var err error
+	if a.apart {
+		own, err := uuid.NewV7()
+		if err != nil {
+			return nil, err
+		}
+		a.thread.ID, a.create = own.String(), true
+	} else if a.thread.ID, err = threadIn(r); err != nil {
+		return nil, err
+	}
+	return a, a.take(r.Context(), s, stage)
+}
+
+// take asks for the run on its thread.
+func (a *asking) take(ctx context.Context, s *Server, stage string) error {
+	body := &a.request
+	if err := body.check(); err != nil {
+		return err
+	}
+	there, err := s.thereFor(ctx, a.thread.ID, a.create)
+	if err != nil {
+		return err
+	}
+	of, err := assistants{s}.named(ctx, body.AssistantID)
+	if err != nil {
+		return err
+	}
+	spec, err := s.spec(ctx, of.Graph)
+	if err != nil {
+		return err
+	}
+	if a.run, err = s.run(ctx, a.thread.ID, of, spec, body); err != nil {
+		return err
+	}
+	if err := s.noApproval(ctx, there, body); err != nil {
+		return err
+	}
+	a.run.Metadata = withGraph(a.run.Metadata, of.Graph)
+	a.run.Wait, a.run.Forget = stage, a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
+	a.thread, err = s.records.Run(ctx, a.thread.ID, a.run)
+	if err == nil {
+		s.index.note(a.thread.Line())
+	}
+	return err
+}
+
+func withGraph(metadata object, graph string) object {
+	out := object{"graph_id": raw(graph)}
+	for name, v := range metadata {
+		out[name] = v
+	}
+	return out
+}
+
+// thereFor makes the thread of a run where it is to be made, and refuses a thread that is not there.
+func (s *Server) thereFor(ctx context.Context, id string, create bool) (record.Thread, error) {
+	if create {
+		t, err := s.records.Create(ctx, id, nil, true)
+		if err == nil {
+			s.index.note(t.Line())
+		}
+		return t, err
+	}
+	t, err := s.records.Get(ctx, id)
+	if errors.Is(err, record.ErrMissing) {
+		return t, refuse(http.StatusNotFound, "there is no thread %s", id)
+	}
+	return t, err
+}
+
+// noApproval refuses answers to questions that ask for an approval: those pass a gate, which knows who answers.
+func (s *Server) noApproval(ctx context.Context, t record.Thread, body *runRequest) error {
+	if body.Command == nil || !given(body.Command.Resume) {
+		return nil
+	}
+	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
+	if errors.Is(err, thread.ErrNotFound) {
+		return nil // the run says so
+	}
+	for _, q := range v.Questions {
+		if q.Approval != nil {
+			return refuse(http.StatusForbidden, "the thread asks for an approval, which a plain answer is not: superstep approve %s %s", t.Under, q.ID)
+		}
+	}
+	return err
+}
