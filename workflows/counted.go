@@ -20,6 +20,7 @@ import (
 // is replayed; a workflow task that has to be repeated counts again what it decides. No decision follows from anything here.
 type counted struct {
 	*figures.Counts
+	traced *traced
 	// asked are the questions that this run has seen asked and not answered.
 	asked map[string]askedQuestion
 	// events and bytes are the history's as they were counted last, step the superstep.

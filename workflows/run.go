@@ -34,6 +34,7 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	if in.Carried == nil {
 		in.Life.Refused = nil // of the run before
 	}
+	e.traced = g.trace(ctx, e)
 	doubt := suspicionOf(&in, info.WorkflowStartTime)
 	t := &tasks{engine: e, doubt: doubt, inputs: &inputs{values: g.cfg.Values}}
 	if in.Carried == nil {

@@ -127,6 +127,8 @@ type Outcome struct {
 	Spent *Spent `json:"spent,omitempty"`
 	// Took is how long the task had its runner, in milliseconds. The engine makes nothing of it.
 	Took int64 `json:"took_ms,omitempty"`
+	// Began is when its runner began it, in milliseconds since 1970, where somebody traces it. The engine makes nothing of it.
+	Began int64 `json:"began_ms,omitempty"`
 	// Ledger is the runner's own record of what the task did, opaque to the engine: it comes back in Task.Ledger
 	// when the same task runs again.
 	Ledger Value `json:"ledger,omitempty"`

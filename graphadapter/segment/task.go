@@ -206,6 +206,9 @@ func (s *Segment) delivery(t *pregel.Task, o pregel.Outcome) Delivery {
 	defer s.mu.Unlock()
 	if under, ok := s.under[t]; ok {
 		d.Took = time.Since(under.began).Milliseconds()
+		if s.req.Trace != "" {
+			d.Outcome.Began = under.began.UnixMilli()
+		}
 	}
 	return d
 }

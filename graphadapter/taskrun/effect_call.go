@@ -151,7 +151,9 @@ func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
 	if err := ctx.Err(); err != nil { // the execution stood still before it came to this
 		return nil, context.Cause(ctx)
 	}
-	receipt, err := c.effect.Do(ctx, c.entry.Key, c.entry.Params)
+	receipt, err := traced(ctx, c, CallDo, func(ctx context.Context) (pregel.Value, error) {
+		return c.effect.Do(ctx, c.entry.Key, c.entry.Params)
+	})
 	if err != nil {
 		return nil, late(ctx, c.timeout, err)
 	}
@@ -201,7 +203,9 @@ func (c *effectCall) before() ledger.Earlier {
 
 // lookUp asks the target and keeps what it says.
 func (c *effectCall) lookUp(ctx context.Context) error {
-	f, err := lookUp(ctx, c.timeout, c.t.env.Lease, &c.effect, &c.entry)
+	f, err := traced(ctx, c, CallLookUp, func(ctx context.Context) (graphadapter.Finding, error) {
+		return lookUp(ctx, c.timeout, c.t.env.Lease, &c.effect, &c.entry)
+	})
 	if err != nil {
 		return c.failed("look up", err)
 	}

@@ -47,6 +47,8 @@ type Env struct {
 	// Duplicate is told of a write that the outside has twice, by the effect's name: this execution lost its task while it called.
 	// Nil hears of none, and none is looked for.
 	Duplicate func(effect string)
+	// Tracer makes spans of what the task does; nil makes none.
+	Tracer Tracer
 	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
 	Asked Asked
 	// Outside stands for what the task's effects reach, but in tests nil.

@@ -16,6 +16,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -124,6 +125,7 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 		in.Previous = last.runID
 	}
 	in.Set(*runtime.SettingsOf(req))
+	in.Trace = tracing.Carried(ctx)
 	if in.Spec == nil {
 		in.Noted = req.Served
 	}

@@ -84,6 +84,9 @@ type GraphInput struct {
 	// in its own history. See [ExpertRecord].
 	Expert bool `json:"expert,omitempty"`
 
+	// Trace is the span of who asked for the run, as package tracing carries it; "" for none.
+	Trace string `json:"trace,omitempty"`
+
 	unreadable error // why what was sent is none of this
 }
 
