@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/tracing"
 	"superstep.dev/workflows/protocol"
 )
@@ -72,18 +73,17 @@ type moments struct{ began, ended time.Time }
 // maxFrom bounds the spans that a run is linked to.
 const maxFrom = 32
 
-// trace says where the run's spans belong; nil when nobody traces it.
-func (g *Graphs) trace(ctx workflow.Context, e *engine) *traced {
-	if g.cfg.Spans == nil {
+// newTraced tells of a run at that place; nil of a run that nobody traces.
+func newTraced(spans Spans, id tracing.RunID, in *protocol.GraphInput, since time.Time) *traced {
+	if spans == nil {
 		return nil
 	}
-	info := workflow.GetInfo(ctx)
-	place := g.cfg.Spans.Of(tracing.RunID{Namespace: info.Namespace, Thread: info.WorkflowExecution.ID, First: info.FirstRunID}, e.in.Trace)
+	place := spans.Of(id, in.Trace)
 	if !place.On() {
 		return nil
 	}
-	return &traced{spans: g.cfg.Spans, place: place, graph: e.in.Graph, thread: info.WorkflowExecution.ID, run: info.FirstRunID, since: e.since(info),
-		carried: e.in.Trace, steps: map[string]*openStep{}, asked: map[string]*openSpan{}, given: map[string]string{}}
+	return &traced{spans: spans, place: place, graph: in.Graph, thread: id.Thread, run: id.First, since: since,
+		carried: in.Trace, steps: map[string]*openStep{}, asked: map[string]*openSpan{}, given: map[string]string{}}
 }
 
 // String is the run's place as activities are told of it.
@@ -331,4 +331,15 @@ func (t *traced) tell(ctx workflow.Context, s *openSpan, from ...string) {
 		told.Carried = t.carried
 	}
 	t.spans.Tell(told)
+}
+
+// aboutOf is what a question is about.
+func aboutOf(q pregel.Question) string {
+	switch {
+	case q.Approval != nil:
+		return "approval"
+	case taskrun.IsDoubt(q):
+		return "doubt"
+	}
+	return "question"
 }

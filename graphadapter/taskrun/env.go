@@ -62,6 +62,31 @@ type Env struct {
 	decoded *sync.Map // of the driver that runs the task; nil for none
 }
 
+// Tracer makes spans of a task's attempts, and of the calls to the outside in them. It is safe for concurrent use.
+type Tracer interface {
+	// Attempt begins the span of the task's attempt of that number, and returns the context that the node has. The end is told
+	// how the attempt ended, and of what type its error was, "" for none.
+	Attempt(ctx context.Context, attempt int) (context.Context, func(outcome, failed string))
+	// Call begins the span of a call: its context is the caller's, and returned is the one that Do or Lookup has. The end is told
+	// the type of the call's error, "" for none.
+	Call(ctx context.Context, c TracedCall) (context.Context, func(failed string))
+}
+
+// TracedCall is one call to the outside.
+type TracedCall struct {
+	Kind   string // one of the Call constants
+	Effect string
+	Key    string
+	Number int // among those of the key and kind in the attempt, from 1
+}
+
+// The kinds of calls.
+const (
+	CallDo     = "do"
+	CallLookUp = "lookup"
+	CallUndo   = "undo"
+)
+
 // Asked is called for each question that a task asks and has no answer to, in the order in which they are asked. With
 // true the question is answered by the value as if it had been before the task ran; with false it waits. It is called
 // with the task locked, so it must not call into it.

@@ -200,3 +200,32 @@ func stopped(g *graphadapter.Graph, task *pregel.Task, why error) *pregel.NodeEr
 	return &pregel.NodeError{Type: pregel.CancelledType, Graph: g.NameOf(task), Node: task.Node,
 		Message: graphadapter.Bounded("cancelled: " + why.Error())}
 }
+
+// How an attempt ended.
+const (
+	attemptDone    = "done"
+	attemptAsked   = "asked"
+	attemptFailed  = "failed"
+	attemptYielded = "yielded"
+	attemptStopped = "stopped"
+)
+
+// endSpan ends the span of an attempt that has ended with that.
+func (e *execution) endSpan(o *pregel.Outcome, err error) {
+	if e.span == nil {
+		return
+	}
+	end, outcome, failed := e.span, attemptDone, ""
+	e.span = nil
+	switch {
+	case errors.Is(err, graphadapter.ErrYielded), o.Yielded:
+		outcome = attemptYielded
+	case err != nil && e.ctx.Err() != nil, errors.Is(err, graphadapter.ErrFenced):
+		outcome, failed = attemptStopped, pregel.CancelledType
+	case err != nil:
+		outcome, failed = attemptFailed, failedType(err)
+	case len(o.Questions) > 0:
+		outcome = attemptAsked
+	}
+	end(outcome, failed)
+}
