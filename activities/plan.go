@@ -48,7 +48,9 @@ func (n *Nodes) Plan(ctx context.Context, call job.PlanCall) (job.PlanReply, err
 		return job.PlanReply{}, planFailed(fmt.Errorf("%d workers in a row were lost while it was being asked", graphadapter.MostLosses))
 	}
 	held := context.WithValue(a.held, outputsKey{}, n.outputsOf(a.info.Namespace))
+	held, told := n.tracesPlan(held, a, call)
 	draft, err := plan(held, planner, call.Request)
+	told(err)
 	var bad *job.BadPlanError
 	switch {
 	case err == nil:

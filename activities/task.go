@@ -61,9 +61,6 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 	outcome, err := e.run(ctx)
 	e.recovery.ended(err)
 	outcome.Took = e.took().Milliseconds()
-	if req.Trace != "" {
-		outcome.Began = time.Now().Add(-e.took()).UnixMilli()
-	}
 	if over(outcome, err) {
 		e.emits.ended(e.repeated)
 	}

@@ -8,9 +8,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/activity"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/tracing"
+	"superstep.dev/job"
 )
 
 // traced tells of the attempts of one task's execution. It implements taskrun.Tracer.
@@ -111,4 +113,21 @@ func (t *traced) tellLost(l *lease, attempt int) {
 		s.Began = l.info.ScheduledTime
 	}
 	t.tracer.Tell(s)
+}
+
+// tracesPlan begins the span of a call of a planner, and returns the planner's context.
+func (n *Nodes) tracesPlan(ctx context.Context, a *apart, call job.PlanCall) (context.Context, func(error)) {
+	if n.tracer == nil || call.Trace == "" {
+		return ctx, func(error) {}
+	}
+	in := tracing.Read(call.Trace)
+	ctx, end := n.tracer.Begin(ctx, tracing.Span{In: in, ID: in.Plan(ofTask(a.info).String(), a.task.Attempt()), Parent: in.Run, Name: tracing.PlanName,
+		Attributes: []attribute.KeyValue{tracing.LeaderKey.String(call.Leader), tracing.JobKey.String(call.Request.Job.ID)}})
+	return ctx, func(err error) {
+		failed := ""
+		if err != nil {
+			failed = graphadapter.FailureOf("", "", err).Type
+		}
+		end(failed)
+	}
 }

@@ -102,9 +102,9 @@ func (t *traced) delivers(d *segment.Delivery) {
 	if !t.tells() {
 		return
 	}
-	if t.within = nil; d != nil && d.Outcome.Began > 0 {
-		began := time.UnixMilli(d.Outcome.Began)
-		t.within = &moments{began, began.Add(time.Duration(d.Took) * time.Millisecond)}
+	if t.within = nil; d != nil && d.Outcome.Timed != nil {
+		began := time.UnixMicro(d.Outcome.Timed.Began)
+		t.within = &moments{began, began.Add(time.Duration(d.Outcome.Timed.Took) * time.Microsecond)}
 	}
 }
 

@@ -207,7 +207,7 @@ func (s *Segment) delivery(t *pregel.Task, o pregel.Outcome) Delivery {
 	if under, ok := s.under[t]; ok {
 		d.Took = time.Since(under.began).Milliseconds()
 		if s.req.Trace != "" {
-			d.Outcome.Began = under.began.UnixMilli()
+			d.Outcome.Timed = &pregel.Timed{Began: under.began.UnixMicro(), Took: time.Since(under.began).Microseconds()}
 		}
 	}
 	return d

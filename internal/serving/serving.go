@@ -65,7 +65,7 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 			runs.Spans = cfg.Tracer
 		}
 		workflows.NewGraphs(cfg.Graphs, runs).Register(r)
-		leading.New(find, cfg.Leaders...).Register(r)
+		leading.New(find, cfg.Leaders...).WithSpans(runs.Spans).Register(r)
 	}
 	nodes := activities.NewNodes(c, cfg.Graphs).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
 		WithConverter(cfg.DataConverter).WithOpenings(cfg.Openings).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners).

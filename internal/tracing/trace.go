@@ -88,6 +88,21 @@ func (t Trace) Superstep(namespace, branch string, step int) trace.SpanID {
 // Question is the span of a question, from when it was asked until it was answered.
 func (t Trace) Question(id string) trace.SpanID { return t.span("question", id) }
 
+// SubJob is the span of an attempt at a subjob.
+func (t Trace) SubJob(id string, attempt int) trace.SpanID {
+	return t.span("subjob", id, string(binary.AppendVarint(nil, int64(attempt))))
+}
+
+// Plan is the span of one execution of a call of a job's planner.
+func (t Trace) Plan(execution string, attempt int) trace.SpanID {
+	return t.span("plan", execution, string(binary.AppendVarint(nil, int64(attempt))))
+}
+
+// Under is what a message carries that asks for something within one of the run's spans.
+func (t Trace) Under(id trace.SpanID) string {
+	return Carried(trace.ContextWithSpanContext(context.Background(), t.Span(id)))
+}
+
 // Attempt is the span of one execution of a task: execution names that of the activity, attempt is the node's own count.
 func (t Trace) Attempt(task, execution string, attempt int) trace.SpanID {
 	return t.span("attempt", task, execution, string(binary.AppendVarint(nil, int64(attempt))))

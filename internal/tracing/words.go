@@ -12,6 +12,8 @@ const (
 	EffectName    = "effect"
 	LookupName    = "lookup"
 	JobName       = "job"
+	SubJobName    = "subjob"
+	PlanName      = "plan"
 )
 
 // The attributes. Their values are ids, names that graphs declare, and words of the engine: nothing that is stored of a thread.
@@ -30,5 +32,8 @@ const (
 	EffectKey    = attribute.Key("superstep.effect")
 	EffectIDKey  = attribute.Key("superstep.effect.key")
 	LostKey      = attribute.Key("superstep.lost")
+	LeaderKey    = attribute.Key("superstep.leader")
+	JobKey       = attribute.Key("superstep.job")
+	SubJobKey    = attribute.Key("superstep.subjob")
 	ErrorKey     = attribute.Key("error.type")
 )

@@ -141,6 +141,8 @@ func textOf(v *common.AnyValue) string {
 
 // drawn is a tree of spans, with what tells them apart.
 func drawn(spans []*tracepb.Span) string {
+	spans = slices.Clone(spans)
+	slices.SortFunc(spans, func(a, b *tracepb.Span) int { return strings.Compare(labelOf(a), labelOf(b)) }) // clocks are not that fine
 	var b strings.Builder
 	var under func(parent []byte, depth int)
 	under = func(parent []byte, depth int) {

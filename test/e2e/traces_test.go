@@ -2,6 +2,9 @@ package e2e_test
 
 import (
 	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,8 +75,8 @@ func TestTraceOfWhoAsks(t *testing.T) {
       superstep 2
         task 1/team|2/expert
           attempt 1 asked
-          question question answered (1 links)
           attempt 1 done (1 links)
+          question question answered (1 links)
   superstep 2
     task 2/tells
       attempt 1 done
@@ -87,5 +90,158 @@ func TestTraceOfWhoAsks(t *testing.T) {
 		if len(s.Links) > 0 {
 			require.Equal(t, idOf(question), hex.EncodeToString(s.Links[0].SpanId))
 		}
+	}
+}
+
+// TestTraceGoesOutside: the call of an effect carries its span to whom it calls.
+func TestTraceGoesOutside(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	r.putText("effect", "keyed")
+	r.graphsWorker("worker")
+	threadID := testserver.Queue(t)
+	r.again("reconciles", threadID, r.steered())
+	r.wait(threadID, thread.StatusFinished)
+	effect := named(o.whole(r, threadID), "effect")[0]
+	carried, err := os.ReadFile(filepath.Join(r.dir, "traceparent"))
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("00-%x-%x-01", effect.TraceId, effect.SpanId), string(carried))
+	require.NotEmpty(t, attributeOf(effect, "superstep.effect.key"))
+}
+
+// TestTraceOfARunThatIsTakenOver: a run that waits is replayed by another worker, which tells only what is new.
+func TestTraceOfARunThatIsTakenOver(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	first := r.graphsWorker("worker-1")
+	threadID := testserver.Queue(t)
+	r.again("asks", threadID, r.steered())
+	r.until("both ask", func() bool { return len(r.settled(threadID).Questions) == 2 })
+	questions := r.settled(threadID).Questions
+	r.until("the attempts are told of", func() bool { return len(named(o.of(threadID), "attempt")) == 2 })
+	r.kill(first)
+	r.graphsWorker("worker-2")
+	for _, q := range questions {
+		var value any = "red"
+		if q.Node == "number" {
+			value = 3
+		}
+		_, err := r.answer(threadID, q.ID, value)
+		require.NoError(t, err)
+	}
+	r.wait(threadID, thread.StatusFinished)
+	spans := o.whole(r, threadID)
+	require.Len(t, named(spans, "superstep"), 1)
+	require.Len(t, named(spans, "task"), 2)
+	require.Len(t, named(spans, "question"), 2)
+	require.Len(t, named(spans, "attempt"), 4)
+}
+
+// TestTraceOfSegments: supersteps that one activity runs are told of as all others.
+func TestTraceOfSegments(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	r.graphsWorker("worker")
+	r.put("go")
+	threadID := testserver.Queue(t)
+	r.again("fuses", threadID, r.steered(), superstep.DurabilityAsync)
+	q := r.asked(threadID)
+	_, err := r.answer(threadID, q.ID, true)
+	require.NoError(t, err)
+	r.wait(threadID, thread.StatusFinished)
+	require.Equal(t, `run fuses finished
+  superstep 1
+    task 1/plan
+      attempt 1 done
+  superstep 2
+    task 2/part:0
+      attempt 1 done
+    task 2/part:1
+      attempt 1 done
+    task 2/part:2
+      attempt 1 done
+  superstep 3
+    task 3/flaky
+      attempt 1 failed NodeFailure
+      attempt 2 done
+  superstep 4
+    task 4/gate
+      attempt 1 done
+  superstep 5
+    task 5/act
+      attempt 1 done
+        effect file
+  superstep 6
+    task 6/sub
+      superstep 1
+        task 6/sub|1/inner
+          attempt 1 done
+      superstep 2
+        task 6/sub|2/ask
+          attempt 1 asked
+          attempt 1 done (1 links)
+          question question answered
+  superstep 7
+    task 7/after
+      attempt 1 done
+`, drawn(o.whole(r, threadID)))
+}
+
+// TestTraceOfARunThatFails: what failed says so, of what type it was and no more. A run that was held and goes on tells once.
+func TestTraceOfARunThatFails(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		t.Run(fmt.Sprint("held ", held), func(t *testing.T) {
+			r := newRig(t)
+			o := r.otlp()
+			r.graphsWorker("worker")
+			r.put("go")
+			r.put("broken")
+			threadID := testserver.Queue(t)
+			_, err := r.client.Start(t.Context(), thread.StartRequest{Graph: "pair", Thread: threadID, Input: encode(t, r.steered()), Hold: held})
+			require.NoError(t, err)
+			if !held {
+				r.wait(threadID, thread.StatusFailed)
+				spans := o.whole(r, threadID)
+				require.Equal(t, "superstep.NodeFailed", attributeOf(named(spans, "run")[0], "error.type"))
+				require.Equal(t, "superstep.NodeFailed", attributeOf(named(spans, "superstep")[0], "error.type"))
+				require.NotContains(t, string(o.bytes), "it is broken")
+				return
+			}
+			r.until("it failed", func() bool { return r.settled(threadID).Status == thread.StatusFailed })
+			r.remove("broken")
+			_, err = r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
+			require.NoError(t, err)
+			r.wait(threadID, thread.StatusFinished)
+			spans := o.whole(r, threadID)
+			require.Len(t, named(spans, "task"), 3)
+			require.Empty(t, attributeOf(named(spans, "run")[0], "error.type"))
+		})
+	}
+}
+
+// TestTraceOfAJob: a job is one trace, with the runs of its experts, also when a worker dies.
+func TestTraceOfAJob(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	first := r.graphsWorker("worker-1")
+	id := r.submitted("two")
+	r.showsJob(id, "1/2 done")
+	r.kill(first)
+	r.graphsWorker("worker-2")
+	r.put("go")
+	r.exits(0, r.superstep("job", "show", id, "--follow"))
+	root := "job/" + id
+	r.until("the job is told of", func() bool { return len(named(o.of(root), "job")) == 1 })
+	spans := o.of(root)
+	runs := named(spans, "run")
+	require.NotEmpty(t, runs)
+	subjobs := map[string]bool{}
+	for _, s := range named(spans, "subjob") {
+		require.Equal(t, named(spans, "job")[0].SpanId, s.ParentSpanId)
+		subjobs[idOf(s)] = true
+	}
+	require.Len(t, subjobs, 2)
+	for _, run := range runs {
+		require.True(t, subjobs[hex.EncodeToString(run.ParentSpanId)], run)
 	}
 }
