@@ -93,7 +93,8 @@ var arrows = []arrow{
 	},
 	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
-	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "thread/secret", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
+	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "thread/secret", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip", "internal/tracing"},
+		theirs: append([]string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"}, temporal...)},
 	{
 		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "thread/secret", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures", "internal/tracing"},
 		theirs: append([]string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace", "github.com/google/jsonschema-go/jsonschema"}, temporal...),
