@@ -109,7 +109,7 @@ func (o *opening) run(req *segment.Request) {
 	defer close(o.done)
 	defer o.end(nil)
 	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, graph: req.Graph, thread: req.Thread, lease: o,
-		trace: req.Trace, executions: ofSegment(o.info, o.of.activity, 1)}
+		trace: req.Trace, activity: o.of.activity, number: 1}
 	o.result, o.err = o.running.Run(o.ctx, segment.Host{
 		Keep: o.keep, Begin: o.begin, Leave: o.leave, Prepare: t.prepare, Refuse: refuser(req, o.running, 0), Now: o.now, Over: t.over,
 		MostBytes: t.nodes.mostReturned(),
@@ -304,10 +304,11 @@ type taskEnv struct {
 	graph, thread   string
 	lease           taskrun.Lease
 	repeated, reset bool
-	trace           string     // the request's
-	executions      executions // for spans
-	begins          []string   // keys of the tasks with which an execution behind a lost one begins
-	emits           sync.Map   // *publisher by *pregel.Task, of the tasks under way
+	trace           string   // the request's
+	activity        string   // the segment's, by its id
+	number          int32    // its attempt; what an opening began, the first goes on with
+	begins          []string // keys of the tasks with which an execution behind a lost one begins
+	emits           sync.Map // *publisher by *pregel.Task, of the tasks under way
 }
 
 // prepare completes the environment of a task's execution.
@@ -325,8 +326,11 @@ func (w *taskEnv) prepare(t *pregel.Task, env *taskrun.Env) {
 
 // traced is what tells of a task; nil when nobody traces it.
 func (w *taskEnv) traced(t *pregel.Task, env *taskrun.Env) *traced {
-	of := w.nodes.tracerOf(w.trace, t, w.graph, w.thread, w.executions)
-	if of != nil && slices.Contains(w.begins, t.Key()) {
+	of := w.nodes.tracerOf(w.trace, t, w.graph, w.thread)
+	if of == nil {
+		return nil
+	}
+	if of.of = ofSegment(w.info, w.activity, w.number); slices.Contains(w.begins, t.Key()) {
 		of.under = true
 		if lost, ok := w.lease.(*segmentRun); ok {
 			of.tellLost(lost.lease, env.Outbox.Attempt())

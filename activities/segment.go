@@ -152,7 +152,7 @@ func (e *segmentRun) supersteps(ctx, held context.Context, counted int) (segment
 	e.runs(running)
 	// What a reset took back may have gone further than any record tells.
 	env := &taskEnv{nodes: e.nodes, ctx: ctx, info: e.info, graph: e.req.Graph, thread: e.req.Thread, lease: e, repeated: e.repeated, reset: e.reset(),
-		trace: e.req.Trace, executions: ofSegment(e.info, e.info.ActivityID, e.info.Attempt)}
+		trace: e.req.Trace, activity: e.info.ActivityID, number: e.info.Attempt}
 	if e.IsBehindLoss() {
 		env.begins = running.Begins()
 	}

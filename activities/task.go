@@ -94,8 +94,8 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	held, release := e.hold(ctx, e.task.Tally)
 	defer release()
 	e.recovery = e.recovers(ctx, e.task.Tally, e.req.Graph)
-	if e.traced = e.nodes.tracerOf(e.req.Trace, &e.req.Task, e.req.Graph, e.req.Thread, ofTask(e.info)); e.traced != nil {
-		e.traced.under = true
+	if e.traced = e.nodes.tracerOf(e.req.Trace, &e.req.Task, e.req.Graph, e.req.Thread); e.traced != nil {
+		e.traced.of, e.traced.under = ofTask(e.info), true
 		if e.recovery != nil {
 			e.traced.tellLost(e.lease, e.task.Attempt())
 		}

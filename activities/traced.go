@@ -47,12 +47,12 @@ func ofSegment(info activity.Info, activityID string, number int32) executions {
 
 func (e executions) String() string { return fmt.Sprintf("%s/%d", e.name, e.number) }
 
-// tracerOf is what tells of a task; nil when nobody traces it.
-func (n *Nodes) tracerOf(place string, task *pregel.Task, graph, thread string, of executions) *traced {
+// tracerOf is what tells of a task; nil when nobody traces it. Its executions are to be set.
+func (n *Nodes) tracerOf(place string, task *pregel.Task, graph, thread string) *traced {
 	if n.tracer == nil || place == "" {
 		return nil
 	}
-	return &traced{tracer: n.tracer, in: tracing.Read(place), task: task, graph: graph, thread: thread, of: of}
+	return &traced{tracer: n.tracer, in: tracing.Read(place), task: task, graph: graph, thread: thread}
 }
 
 // env is t as the environment of a task has it.

@@ -109,6 +109,17 @@ func TestTraceGoesOutside(t *testing.T) {
 	require.NotEmpty(t, attributeOf(effect, "superstep.effect.key"))
 }
 
+// TestTraceOfWhoRunsACommand: a command line is told by its environment whose span it runs in.
+func TestTraceOfWhoRunsACommand(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	r.graphsWorker("worker")
+	threadID := testserver.Queue(t)
+	args := append([]string{"run", "adds", "--thread", threadID, "--input", `{"note":"x"}`, "--follow"}, r.connection()...)
+	r.exits(0, r.begunBy(r.binary(superstepCommand), args, fmt.Sprintf("TRACEPARENT=00-%s-%x-01", outsideTrace, outsider)).end())
+	require.Equal(t, "run adds finished\n  superstep 1\n    task 1/adds\n      attempt 1 done\n", drawn(o.whole(r, threadID)))
+}
+
 // TestTraceOfARunThatIsTakenOver: a run that waits is replayed by another worker, which tells only what is new.
 func TestTraceOfARunThatIsTakenOver(t *testing.T) {
 	r := newRig(t)
