@@ -58,6 +58,7 @@ type openSpan struct {
 	// failed is the type of the error that it would end with, ended when.
 	failed string
 	ended  time.Time
+	is     protocol.UnderWay // what it is of
 }
 
 // openStep is a superstep that has not ended, with its tasks by their keys. A task that was told of is nil.
@@ -141,9 +142,7 @@ func (t *traced) begins(ctx workflow.Context, e pregel.Event) *openSpan {
 		}
 		return known
 	}
-	s.tasks[key] = &openSpan{began: t.now(ctx), id: t.place.Task(key), parent: s.id, name: tracing.TaskName,
-		attributes: t.attributes(tracing.NodeKey.String(e.Task.Node), tracing.TaskKey.String(key), tracing.StepKey.Int(e.Task.Step))}
-	return s.tasks[key]
+	return t.openTask(s, protocol.UnderWay{Namespace: e.Task.Namespace, Step: e.Task.Step, Task: key, Node: e.Task.Node, Began: t.now(ctx)})
 }
 
 // stepOf is the superstep of a task. One that the thread has left without an end, since its state was changed, ends there.
@@ -155,12 +154,71 @@ func (t *traced) stepOf(ctx workflow.Context, task *pregel.Task) *openStep {
 	if s != nil {
 		t.closeStep(ctx, task.Namespace, "")
 	}
-	began := t.now(ctx)
-	s = &openStep{number: task.Step, branch: task.Branch, tasks: map[string]*openSpan{}, openSpan: openSpan{began: began,
-		id: t.place.Superstep(task.Namespace, task.Branch, task.Step), parent: t.above(task.Namespace), name: tracing.SuperstepName,
-		attributes: t.attributes(tracing.StepKey.Int(task.Step))}}
-	t.steps[task.Namespace] = s
+	return t.openStep(protocol.UnderWay{Namespace: task.Namespace, Branch: task.Branch, Step: task.Step, Began: t.now(ctx)})
+}
+
+func (t *traced) openStep(of protocol.UnderWay) *openStep {
+	s := &openStep{number: of.Step, branch: of.Branch, tasks: map[string]*openSpan{}, openSpan: openSpan{began: of.Began, is: of,
+		id: t.place.Superstep(of.Namespace, of.Branch, of.Step), parent: t.above(of.Namespace), name: tracing.SuperstepName,
+		attributes: t.attributes(tracing.StepKey.Int(of.Step))}}
+	t.steps[of.Namespace] = s
 	return s
+}
+
+func (t *traced) openTask(s *openStep, of protocol.UnderWay) *openSpan {
+	task := &openSpan{began: of.Began, failed: of.Failed, ended: of.Ended, is: of, id: t.place.Task(of.Task), parent: s.id, name: tracing.TaskName,
+		attributes: t.attributes(tracing.NodeKey.String(of.Node), tracing.TaskKey.String(of.Task), tracing.StepKey.Int(of.Step))}
+	s.tasks[of.Task] = task
+	return task
+}
+
+func (t *traced) openQuestion(of protocol.UnderWay) {
+	t.asked[of.Question] = &openSpan{began: of.Began, is: of, id: t.place.Question(of.Question), parent: t.place.Task(of.Task),
+		name: tracing.QuestionName, attributes: t.attributes(tracing.QuestionKey.String(of.Question), tracing.AboutKey.String(of.About))}
+}
+
+// mostHandedOn bounds what a run tells the one that continues it of what is under way: of the rest that one knows no beginning.
+const mostHandedOn = 500
+
+// handsOn is what is under way, for the run that continues this one.
+func (t *traced) handsOn() (all []protocol.UnderWay) {
+	if !t.tells() {
+		return nil
+	}
+	add := func(s *openSpan) {
+		if s != nil && len(all) < mostHandedOn {
+			s.is.Failed, s.is.Ended = s.failed, s.ended
+			all = append(all, s.is)
+		}
+	}
+	for _, namespace := range workflow.DeterministicKeys(t.steps) { // before what is within
+		s := t.steps[namespace]
+		add(&s.openSpan)
+		for _, key := range workflow.DeterministicKeys(s.tasks) {
+			add(s.tasks[key])
+		}
+	}
+	for _, id := range workflow.DeterministicKeys(t.asked) {
+		add(t.asked[id])
+	}
+	return all
+}
+
+// goesOnWith takes over what the run before has handed on.
+func (t *traced) goesOnWith(all []protocol.UnderWay) {
+	if !t.tells() {
+		return
+	}
+	for _, of := range all {
+		switch s := t.steps[of.Namespace]; {
+		case of.Question != "":
+			t.openQuestion(of)
+		case of.Task == "":
+			t.openStep(of)
+		case s != nil:
+			t.openTask(s, of)
+		}
+	}
 }
 
 // ends takes in that a task has ended. One that asked goes on, and one that failed may.
@@ -238,8 +296,7 @@ func (t *traced) asks(task *openSpan, q pregel.Question) {
 	if q.Event != "" {
 		about = "event"
 	}
-	t.asked[q.ID] = &openSpan{began: task.ended, id: t.place.Question(q.ID), parent: task.id, name: tracing.QuestionName,
-		attributes: t.attributes(tracing.QuestionKey.String(q.ID), tracing.AboutKey.String(about))}
+	t.openQuestion(protocol.UnderWay{Question: q.ID, About: about, Task: task.is.Task, Began: task.ended})
 }
 
 // answers notes whose span it is that answers questions.

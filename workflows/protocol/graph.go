@@ -235,6 +235,23 @@ type Carried struct {
 	Signals []ResumeRequest `json:"signals,omitempty"`
 	// Failure is why the run failed that is held open; nil for one that is not.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
+	// Traced is what is under way of which spans are told once it has ended; nil where nobody traces the run.
+	Traced []UnderWay `json:"traced,omitempty"`
+}
+
+// UnderWay is what of a run is told of when it has ended: with a Question that one, with a Task that, else a superstep.
+type UnderWay struct {
+	Namespace string    `json:"ns,omitempty"`
+	Branch    string    `json:"branch,omitempty"`
+	Step      int       `json:"step,omitempty"`
+	Task      string    `json:"task,omitempty"` // its pregel.Task.Key
+	Node      string    `json:"node,omitempty"`
+	Question  string    `json:"question,omitempty"`
+	About     string    `json:"about,omitempty"`
+	Began     time.Time `json:"began"`
+	// Failed is the type of the error of what has failed and may be retried, and Ended when it did.
+	Failed string    `json:"failed,omitempty"`
+	Ended  time.Time `json:"ended,omitzero"`
 }
 
 // ContinueAt are the bounds at which a run is continued as a new one, each 0 for the default.
