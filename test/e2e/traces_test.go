@@ -5,15 +5,53 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"superstep.dev"
+	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/thread"
 )
+
+// TestTraceOfARefund is the example of docs/observability.md: a person approves, the worker is killed with the money moved, another
+// one looks that up. Nothing of what the run reads and writes is in its trace.
+func TestTraceOfARefund(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	r.payments()
+	require.NoError(t, r.money.SetFaults(t.Context(), payments.Faults{HangAfterCommit: 1}))
+	first := r.refundWorker("worker-1")
+	threadID := testserver.Queue(t)
+	r.exits(3, r.superstep("run", "refund", "--thread", threadID, "--input", `{"order_id":"o-1042"}`, "--follow"))
+	ended := func(outcome string, links int) func() bool {
+		return func() bool {
+			return slices.ContainsFunc(named(o.of(threadID), "attempt"), func(s *tracepb.Span) bool {
+				return attributeOf(s, "superstep.outcome") == outcome && len(s.Links) == links
+			})
+		}
+	}
+	r.until("the attempt that asks is told of", ended("asked", 0))
+	_, err := r.answer(threadID, r.asked(threadID).ID, true)
+	require.NoError(t, err)
+	r.until("the money moved", func() bool { return r.traffic().Refunds.Committed == 1 })
+	r.until("the attempt with the answer is told of", ended("done", 1))
+	r.kill(first)
+	r.refundWorker("worker-2")
+	r.wait(threadID, thread.StatusFinished)
+	tree := drawn(o.whole(r, threadID))
+	documented, err := os.ReadFile("../../docs/observability.md")
+	require.NoError(t, err)
+	require.True(t, strings.Contains(string(documented), "```text\n"+tree+"```"), "the document has another trace than\n%s", tree)
+	for _, secret := range []string{"o-1042", "25000", "250.00", "rf-1", "order_id"} {
+		require.NotContains(t, string(o.bytes), secret)
+	}
+}
 
 // TestTraceOfAKilledWorker: the worker dies in the middle of a write. The attempt that goes on is the second of the same task,
 // and whoever told of anything, it was told once.
