@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/tracing"
 )
 
 // apart keeps the lease of an activity that is no task, and sorts out how it ended without a result.
@@ -124,11 +125,15 @@ func (n *Nodes) Compensate(ctx context.Context, req taskrun.CompensateRequest) (
 		return taskrun.Undecided(g, req.Compensation, taskrun.Undone{State: taskrun.UndoOpen, Calls: 1,
 			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", graphadapter.MostLosses)}), nil
 	}
-	undone, err := taskrun.Compensate(a.held, g, req.Compensation, taskrun.CompensateEnv{
+	effect := req.Compensation.Effect
+	ctx, told := a.traces(a.held, n.tracer, req.Trace, tracing.UndoName, tracing.GraphKey.String(req.Graph), tracing.ThreadKey.String(req.Thread),
+		tracing.EffectKey.String(effect.Name), tracing.EffectIDKey.String(effect.Key))
+	undone, err := taskrun.Compensate(ctx, g, req.Compensation, taskrun.CompensateEnv{
 		Thread: req.Thread, Context: req.Context, Journal: a.task, Lease: a,
 		Settling: func(until time.Time) { a.task.Settling(a.held, req.Compensation.Effect, until) },
 		Suspect:  req.Suspect || req.Compensation.Tried || a.repeated || req.OriginalRunID != a.info.WorkflowExecution.RunID,
 	})
+	told(string(undone.State), err)
 	if err != nil {
 		return taskrun.Undone{}, a.stopped(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/tracing"
-	"superstep.dev/job"
 )
 
 // traced tells of the attempts of one task's execution. It implements taskrun.Tracer.
@@ -115,19 +114,18 @@ func (t *traced) tellLost(l *lease, attempt int) {
 	t.tracer.Tell(s)
 }
 
-// tracesPlan begins the span of a call of a planner, and returns the planner's context.
-func (n *Nodes) tracesPlan(ctx context.Context, a *apart, call job.PlanCall) (context.Context, func(error)) {
-	if n.tracer == nil || call.Trace == "" {
-		return ctx, func(error) {}
+// traces begins the span of what an activity does that is no task: it is right below its run. It returns the context to do it in.
+func (a *apart) traces(ctx context.Context, tracer *tracing.Tracer, place, name string, of ...attribute.KeyValue) (context.Context, func(outcome string, err error)) {
+	if tracer == nil || place == "" {
+		return ctx, func(string, error) {}
 	}
-	in := tracing.Read(call.Trace)
-	ctx, end := n.tracer.Begin(ctx, tracing.Span{In: in, ID: in.Plan(ofTask(a.info).String(), a.task.Attempt()), Parent: in.Run, Name: tracing.PlanName,
-		Attributes: []attribute.KeyValue{tracing.LeaderKey.String(call.Leader), tracing.JobKey.String(call.Request.Job.ID)}})
-	return ctx, func(err error) {
+	in := tracing.Read(place)
+	ctx, end := tracer.Begin(ctx, tracing.Span{In: in, ID: in.Apart(name, ofTask(a.info).String(), a.task.Attempt()), Parent: in.Run, Name: name, Attributes: of})
+	return ctx, func(outcome string, err error) {
 		failed := ""
 		if err != nil {
-			failed = graphadapter.FailureOf("", "", err).Type
+			failed, outcome = graphadapter.FailureOf("", "", err).Type, "failed"
 		}
-		end(failed)
+		end(failed, tracing.OutcomeKey.String(outcome))
 	}
 }

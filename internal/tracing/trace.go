@@ -93,9 +93,9 @@ func (t Trace) SubJob(id string, attempt int) trace.SpanID {
 	return t.span("subjob", id, string(binary.AppendVarint(nil, int64(attempt))))
 }
 
-// Plan is the span of one execution of a call of a job's planner.
-func (t Trace) Plan(execution string, attempt int) trace.SpanID {
-	return t.span("plan", execution, string(binary.AppendVarint(nil, int64(attempt))))
+// Apart is the span of one execution of what belongs to the run and to no task: a call of a planner, the undoing of an effect.
+func (t Trace) Apart(name, execution string, attempt int) trace.SpanID {
+	return t.span("apart", name, execution, string(binary.AppendVarint(nil, int64(attempt))))
 }
 
 // Under is what a message carries that asks for something within one of the run's spans.

@@ -14,6 +14,7 @@ const (
 	JobName       = "job"
 	SubJobName    = "subjob"
 	PlanName      = "plan"
+	UndoName      = "undo"
 )
 
 // The attributes. Their values are ids, names that graphs declare, and words of the engine: nothing that is stored of a thread.

@@ -294,3 +294,51 @@ func TestTraceOfAJob(t *testing.T) {
 		require.True(t, subjobs[hex.EncodeToString(run.ParentSpanId)], run)
 	}
 }
+
+// TestTraceOfACancellation: what was under way ends with its run, and what is undone is told of.
+func TestTraceOfACancellation(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	r.payments()
+	r.refundWorker("worker")
+	threadID := r.refunding("o-11")
+	cancelled := r.cancelBehind(threadID)
+	r.undone(threadID, "o-11")
+	require.NoError(t, <-cancelled)
+	spans := o.whole(r, threadID)
+	run := named(spans, "run")[0]
+	require.Equal(t, "cancelled", attributeOf(run, "superstep.outcome"))
+	undone := map[string]string{}
+	for _, s := range named(spans, "undo") {
+		require.Equal(t, run.SpanId, s.ParentSpanId)
+		undone[attributeOf(s, "superstep.effect")] = attributeOf(s, "superstep.outcome")
+	}
+	require.Equal(t, "compensated", undone["payments.refund"], drawn(spans))
+	for _, s := range named(spans, "superstep") {
+		require.Equal(t, attributeOf(s, "superstep.step") == "4", attributeOf(s, "error.type") == "Cancelled", drawn(spans))
+	}
+}
+
+// TestTracesAreNoPartOfARun: a run goes on with a worker that traces nothing, and with one that does again.
+func TestTracesAreNoPartOfARun(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	first := r.graphsWorker("worker-1")
+	threadID := testserver.Queue(t)
+	r.again("asks", threadID, r.steered())
+	r.until("both ask", func() bool { return len(r.settled(threadID).Questions) == 2 })
+	traced := r.env
+	for i, q := range r.settled(threadID).Questions {
+		r.kill(first)
+		r.env = [][]string{nil, traced}[i]
+		first = r.graphsWorker(fmt.Sprint("worker-", i+2))
+		var value any = "red"
+		if q.Node == "number" {
+			value = 3
+		}
+		_, err := r.answer(threadID, q.ID, value)
+		require.NoError(t, err)
+	}
+	r.wait(threadID, thread.StatusFinished)
+	r.until("the run is told of", func() bool { return len(named(o.of(threadID), "run")) == 1 })
+}
