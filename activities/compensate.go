@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
@@ -138,4 +139,20 @@ func (n *Nodes) Compensate(ctx context.Context, req taskrun.CompensateRequest) (
 		return taskrun.Undone{}, a.stopped(err)
 	}
 	return undone, nil
+}
+
+// traces begins the span of what an activity does that is no task: it is right below its run. It returns the context to do it in.
+func (a *apart) traces(ctx context.Context, tracer *tracing.Tracer, place, name string, of ...attribute.KeyValue) (context.Context, func(outcome string, err error)) {
+	if tracer == nil || place == "" {
+		return ctx, func(string, error) {}
+	}
+	in := tracing.Read(place)
+	ctx, end := tracer.Begin(ctx, tracing.Span{In: in, ID: in.Apart(name, ofTask(a.info).String(), a.task.Attempt()), Parent: in.Run, Name: name, Attributes: of})
+	return ctx, func(outcome string, err error) {
+		failed := ""
+		if err != nil {
+			failed, outcome = graphadapter.FailureOf("", "", err).Type, "failed"
+		}
+		end(failed, tracing.OutcomeKey.String(outcome))
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.temporal.io/sdk/activity"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/tracing"
@@ -112,20 +111,4 @@ func (t *traced) tellLost(l *lease, attempt int) {
 		s.Began = l.info.ScheduledTime
 	}
 	t.tracer.Tell(s)
-}
-
-// traces begins the span of what an activity does that is no task: it is right below its run. It returns the context to do it in.
-func (a *apart) traces(ctx context.Context, tracer *tracing.Tracer, place, name string, of ...attribute.KeyValue) (context.Context, func(outcome string, err error)) {
-	if tracer == nil || place == "" {
-		return ctx, func(string, error) {}
-	}
-	in := tracing.Read(place)
-	ctx, end := tracer.Begin(ctx, tracing.Span{In: in, ID: in.Apart(name, ofTask(a.info).String(), a.task.Attempt()), Parent: in.Run, Name: name, Attributes: of})
-	return ctx, func(outcome string, err error) {
-		failed := ""
-		if err != nil {
-			failed, outcome = graphadapter.FailureOf("", "", err).Type, "failed"
-		}
-		end(failed, tracing.OutcomeKey.String(outcome))
-	}
 }
