@@ -14,6 +14,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -123,7 +124,7 @@ func checkWebhook(address string) error {
 func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
 // run is the request as a run of a thread.
-func (s *Server) run(_ context.Context, threadID string, a assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
+func (s *Server) run(ctx context.Context, threadID string, a assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return record.Run{}, err
@@ -137,7 +138,7 @@ func (s *Server) run(_ context.Context, threadID string, a assistant, spec *preg
 		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
 		Durability: graphadapter.Durability(r.Durability), RecursionLimit: r.Config.RecursionLimit,
-		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r)}
+		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r), Trace: tracing.Carried(ctx)}
 	switch {
 	case r.Command != nil:
 		err = r.Command.into(&start, spec)

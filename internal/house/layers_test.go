@@ -159,7 +159,7 @@ var arrows = []arrow{
 	},
 	// The protocol of LangGraph's agent server over the public API: nothing of a run is decided here.
 	{from: "serve/record", ours: []string{"thread", "workflows/protocol"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
-	{from: "serve", ours: []string{"", "serve/record", "thread", "graphadapter", "graphadapter/pregel"}, theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
+	{from: "serve", ours: []string{"", "serve/record", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "serve", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.

@@ -23,6 +23,7 @@ import (
 
 // StartRun implements runtime.Runtime. A new thread takes one call once the workers are known.
 func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	ctx = tracing.Within(ctx, req.Trace)
 	if req.Thread == "" {
 		req.Thread, req.NewThread = thread.NewID(req.Graph), true
 	}

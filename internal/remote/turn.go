@@ -21,6 +21,7 @@ import (
 // has none begins with it, and the reply comes when the run rests. A thread whose last run is over takes more calls, as its
 // state is needed.
 func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
 	view, err := c.invoke(ctx, g, req)
 	if err == nil && view.Status == thread.StatusRunning {

@@ -2,9 +2,12 @@ package e2e_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/examples/refund/payments"
 	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
 	"superstep.dev/thread"
 )
 
@@ -341,4 +345,32 @@ func TestTracesAreNoPartOfARun(t *testing.T) {
 	}
 	r.wait(threadID, thread.StatusFinished)
 	r.until("the run is told of", func() bool { return len(named(o.of(threadID), "run")) == 1 })
+}
+
+// TestTraceOfARequest: who asks the agent server for a run has it in their own trace.
+func TestTraceOfARequest(t *testing.T) {
+	r := newRig(t)
+	o := r.otlp()
+	r.graphsWorker("worker")
+	server, err := r.set.Start(t.Context(), processes.Command{Name: "serve", Path: r.binary(superstepCommand), Env: environment(),
+		Args: append([]string{"serve", "--listen", "127.0.0.1:0"}, r.connection()...), ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)})
+	require.NoError(t, err)
+	post := func(path, body string, into any) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.Said()[1]+path, strings.NewReader(body))
+		require.NoError(t, err)
+		req.Header.Set("traceparent", fmt.Sprintf("00-%s-%x-01", outsideTrace, outsider))
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(into))
+	}
+	var made struct {
+		ID string `json:"thread_id"`
+	}
+	post("/threads", "{}", &made)
+	var run any
+	post("/threads/"+made.ID+"/runs", `{"assistant_id":"adds","input":{"note":"x"}}`, &run)
+	spans := o.whole(r, made.ID)
+	require.Equal(t, outsider, named(spans, "run")[0].ParentSpanId)
 }
