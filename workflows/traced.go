@@ -83,8 +83,10 @@ func newTraced(spans Spans, id tracing.RunID, in *protocol.GraphInput, since tim
 	if !place.On() {
 		return nil
 	}
-	return &traced{spans: spans, place: place, graph: in.Graph, thread: id.Thread, run: id.First, since: since,
+	t := &traced{spans: spans, place: place, graph: in.Graph, thread: id.Thread, run: id.First, since: since,
 		carried: in.Trace, steps: map[string]*openStep{}, asked: map[string]*openSpan{}, given: map[string]string{}}
+	t.goesOn(in.TraceBefore)
+	return t
 }
 
 // String is the run's place as activities are told of it.

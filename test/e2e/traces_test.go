@@ -258,6 +258,15 @@ func TestTraceOfARunThatFails(t *testing.T) {
 				require.Equal(t, "superstep.NodeFailed", attributeOf(named(spans, "run")[0], "error.type"))
 				require.Equal(t, "superstep.NodeFailed", attributeOf(named(spans, "superstep")[0], "error.type"))
 				require.NotContains(t, string(o.bytes), "it is broken")
+				failed := named(spans, "run")[0]
+				r.remove("broken")
+				_, err = r.client.Retry(t.Context(), thread.RetryRequest{Thread: threadID})
+				require.NoError(t, err)
+				r.wait(threadID, thread.StatusFinished)
+				r.until("the retry is told of", func() bool { return len(named(o.of(threadID), "run")) == 2 })
+				retried := named(o.of(threadID), "run")[1]
+				require.NotEqual(t, failed.TraceId, retried.TraceId)
+				require.Equal(t, failed.SpanId, retried.Links[0].SpanId)
 				return
 			}
 			r.until("it failed", func() bool { return r.settled(threadID).Status == thread.StatusFailed })

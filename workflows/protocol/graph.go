@@ -86,6 +86,8 @@ type GraphInput struct {
 
 	// Trace is the span of who asked for the run, as package tracing carries it; "" for none.
 	Trace string `json:"trace,omitempty"`
+	// TraceBefore is the span of the thread's run before this one, its Closing.Trace.
+	TraceBefore string `json:"trace_before,omitempty"`
 
 	unreadable error // why what was sent is none of this
 }
@@ -171,6 +173,8 @@ type Closing struct {
 	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspect says which tasks that come next a segment may have run that was lost: the next run's GraphInput.Suspects.
 	Suspect segment.Suspicion `json:"suspect,omitzero"`
+	// Trace is the run's span, "" where nobody traces it: the next run's GraphInput.TraceBefore.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Settings shape a run: see the fields of the same names in GraphInput.
