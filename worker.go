@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -19,6 +20,7 @@ import (
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/internal/serving"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
@@ -70,6 +72,11 @@ type WorkerConfig struct {
 	// while the worker had none tell nobody before they are invoked anew. Give it to all workers of the task queue. Nil
 	// tells nobody.
 	Notify approval.Notifier
+	// Traces takes spans of runs: a span for each run, superstep, task, attempt, and call of an effect, with ids that are the same
+	// whichever worker tells of it. The provider must have been made with the IDGenerator [SpanIDs]. Nil, and one that does nothing,
+	// trace nothing. Give it to all workers of the task queue: some spans are told by the worker that has the run, others by the
+	// worker that has the task.
+	Traces trace.TracerProvider
 	// Register is called with the Temporal worker before it polls, for workflows and activities of one's own; it may be nil.
 	Register func(worker.Registry)
 	// Logger is told when the worker starts and stops; nil means silence. Temporal's own log lines go to the logger
@@ -113,7 +120,12 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	}
 	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
 	w.worker = worker.New(c, cfg.TaskQueue, w.options())
-	serves := serving.Config{DataConverter: cfg.DataConverter, Storage: cfg.Storage, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker,
+	tracer, err := tracing.NewTracer(cfg.Traces)
+	if err != nil {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "WorkerConfig.Traces cannot be used", Cause: err}
+	}
+	serves := serving.Config{Tracer: tracer,
+		DataConverter: cfg.DataConverter, Storage: cfg.Storage, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker,
 		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options)}
 	if serves.Graphs, err = adaptersOf(cfg.served()); err != nil {
 		return nil, err
@@ -258,6 +270,12 @@ func InProcess(o client.Options) client.Options { return acked.Watched(o) }
 // Readable for everybody on the server stay ids, the names of graphs, nodes, effects and error types, and search
 // attributes: a run's status, how many questions it has open, who is to approve until when, and at which risk.
 func Encoded(o client.Options) client.Options { return codec.Options(o) }
+
+// SpanIDs makes the ids of spans of runs from what they are of, so that a span has one id whichever worker tells of it; all other
+// spans of a program get random ones. It is for the tracer provider of [WorkerConfig].Traces:
+//
+//	provider := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(superstep.SpanIDs{}), sdktrace.WithBatcher(exporter))
+type SpanIDs = tracing.IDs
 
 // leadersOf are leaders as their workflow knows them, and their planners by the leaders' names.
 func leadersOf(leaders []Leader) ([]workflows.Leader, map[string]job.Planner, error) {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/tracing"
 )
 
 // apart keeps the lease of an activity that is no task, and sorts out how it ended without a result.
@@ -124,13 +126,33 @@ func (n *Nodes) Compensate(ctx context.Context, req taskrun.CompensateRequest) (
 		return taskrun.Undecided(g, req.Compensation, taskrun.Undone{State: taskrun.UndoOpen, Calls: 1,
 			Reason: fmt.Sprintf("%d workers in a row were lost while it was being undone", graphadapter.MostLosses)}), nil
 	}
-	undone, err := taskrun.Compensate(a.held, g, req.Compensation, taskrun.CompensateEnv{
+	effect := req.Compensation.Effect
+	ctx, told := a.traces(a.held, n.tracer, req.Trace, tracing.UndoName, tracing.GraphKey.String(req.Graph), tracing.ThreadKey.String(req.Thread),
+		tracing.EffectKey.String(effect.Name), tracing.EffectIDKey.String(effect.Key))
+	undone, err := taskrun.Compensate(ctx, g, req.Compensation, taskrun.CompensateEnv{
 		Thread: req.Thread, Context: req.Context, Journal: a.task, Lease: a,
 		Settling: func(until time.Time) { a.task.Settling(a.held, req.Compensation.Effect, until) },
 		Suspect:  req.Suspect || req.Compensation.Tried || a.repeated || req.OriginalRunID != a.info.WorkflowExecution.RunID,
 	})
+	told(string(undone.State), err)
 	if err != nil {
 		return taskrun.Undone{}, a.stopped(err)
 	}
 	return undone, nil
+}
+
+// traces begins the span of what an activity does that is no task: it is right below its run. It returns the context to do it in.
+func (a *apart) traces(ctx context.Context, tracer *tracing.Tracer, place, name string, of ...attribute.KeyValue) (context.Context, func(outcome string, err error)) {
+	if tracer == nil || place == "" {
+		return ctx, func(string, error) {}
+	}
+	in := tracing.Read(place)
+	ctx, end := tracer.Begin(ctx, tracing.Span{In: in, ID: in.Apart(name, ofTask(a.info).String(), a.task.Attempt()), Parent: in.Run, Name: name, Attributes: of})
+	return ctx, func(outcome string, err error) {
+		failed := ""
+		if err != nil {
+			failed, outcome = graphadapter.FailureOf("", "", err).Type, "failed"
+		}
+		end(failed, tracing.OutcomeKey.String(outcome))
+	}
 }

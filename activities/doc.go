@@ -4,7 +4,7 @@
 //
 //	nodes.go, task.go                           what a worker serves; one execution of one task
 //	lease.go, lost.go, leave.go                 heartbeats: how long a task is this worker's, lost workers, what was stored
-//	recovery.go                                 counting that an execution goes on for a lost one
+//	recovery.go, traced.go                      telling of attempts; counting that an execution goes on for a lost one
 //	decoded.go, opening.go, segment.go          consecutive supersteps: what stays decoded, their first half second, and in one activity
 //	inputs.go, rebuild.go, room.go              values sent by reference, replays that find them, graphs, room in the history
 //	compensate.go                               undoing effects

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
 )
 
@@ -35,6 +36,7 @@ type Nodes struct {
 	opening   sync.Mutex          // of outputs
 	openings  openings
 	decoded   decoded
+	tracer    *tracing.Tracer // nil: nobody traces
 }
 
 // NewNodes returns the nodes of these graphs. The client stores heartbeats: it must be the worker's own.
@@ -150,6 +152,12 @@ func (n *Nodes) WithPlanners(planners map[string]job.Planner) *Nodes {
 // default. It returns n.
 func (n *Nodes) WithConverter(c converter.DataConverter) *Nodes {
 	n.converter = c
+	return n
+}
+
+// WithTracer makes the worker tell of what its nodes do; nil tells nobody. It returns n.
+func (n *Nodes) WithTracer(t *tracing.Tracer) *Nodes {
+	n.tracer = t
 	return n
 }
 

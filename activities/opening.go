@@ -108,7 +108,8 @@ func (n *Nodes) newOpening(ctx context.Context, running *segment.Segment, activi
 func (o *opening) run(req *segment.Request) {
 	defer close(o.done)
 	defer o.end(nil)
-	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, graph: req.Graph, thread: req.Thread, lease: o}
+	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, graph: req.Graph, thread: req.Thread, lease: o,
+		trace: req.Trace, activity: o.of.activity, number: 1}
 	o.result, o.err = o.running.Run(o.ctx, segment.Host{
 		Keep: o.keep, Begin: o.begin, Leave: o.leave, Prepare: t.prepare, Refuse: refuser(req, o.running, 0), Now: o.now, Over: t.over,
 		MostBytes: t.nodes.mostReturned(),
@@ -303,6 +304,10 @@ type taskEnv struct {
 	graph, thread   string
 	lease           taskrun.Lease
 	repeated, reset bool
+	trace           string   // the request's
+	activity        string   // the segment's, by its id
+	number          int32    // its attempt; what an opening began, the first goes on with
+	begins          []string // keys of the tasks with which an execution behind a lost one begins
 	emits           sync.Map // *publisher by *pregel.Task, of the tasks under way
 }
 
@@ -312,10 +317,26 @@ func (w *taskEnv) prepare(t *pregel.Task, env *taskrun.Env) {
 	env.Warn = func(err error) { activity.GetLogger(w.ctx).Warn("the task goes on without", "error", err) }
 	env.Lost = env.Lost || env.Suspect && w.reset
 	env.Duplicate = duplicates(w.ctx, w.graph)
+	env.Tracer = w.traced(t, env).env()
 	if p := w.nodes.publisher(w.ctx, w.info, w.thread, t); p != nil {
 		env.Emit = p.emit()
 		w.emits.Store(t, p)
 	}
+}
+
+// traced is what tells of a task; nil when nobody traces it.
+func (w *taskEnv) traced(t *pregel.Task, env *taskrun.Env) *traced {
+	of := w.nodes.tracerOf(w.trace, t, w.graph, w.thread)
+	if of == nil {
+		return nil
+	}
+	if of.of = ofSegment(w.info, w.activity, w.number); slices.Contains(w.begins, t.Key()) {
+		of.under = true
+		if lost, ok := w.lease.(*segmentRun); ok {
+			of.tellLost(lost.lease, env.Outbox.Attempt())
+		}
+	}
+	return of
 }
 
 // over says that a task has ended, and that the segment has its outcome.

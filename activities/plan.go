@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/clip"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
 )
 
@@ -48,7 +49,9 @@ func (n *Nodes) Plan(ctx context.Context, call job.PlanCall) (job.PlanReply, err
 		return job.PlanReply{}, planFailed(fmt.Errorf("%d workers in a row were lost while it was being asked", graphadapter.MostLosses))
 	}
 	held := context.WithValue(a.held, outputsKey{}, n.outputsOf(a.info.Namespace))
+	held, told := a.traces(held, n.tracer, call.Trace, tracing.PlanName, tracing.LeaderKey.String(call.Leader), tracing.JobKey.String(call.Request.Job.ID))
 	draft, err := plan(held, planner, call.Request)
+	told("done", err)
 	var bad *job.BadPlanError
 	switch {
 	case err == nil:

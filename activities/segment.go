@@ -151,7 +151,11 @@ func (e *segmentRun) supersteps(ctx, held context.Context, counted int) (segment
 	}
 	e.runs(running)
 	// What a reset took back may have gone further than any record tells.
-	env := &taskEnv{nodes: e.nodes, ctx: ctx, info: e.info, graph: e.req.Graph, thread: e.req.Thread, lease: e, repeated: e.repeated, reset: e.reset()}
+	env := &taskEnv{nodes: e.nodes, ctx: ctx, info: e.info, graph: e.req.Graph, thread: e.req.Thread, lease: e, repeated: e.repeated, reset: e.reset(),
+		trace: e.req.Trace, activity: e.info.ActivityID, number: e.info.Attempt}
+	if e.IsBehindLoss() {
+		env.begins = running.Begins()
+	}
 	held = context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace))
 	return running.Run(held, segment.Host{
 		Keep: e.keep, Leave: e.leave, Prepare: env.prepare, Refuse: refuser(&e.req, running, counted), Now: e.Now, Over: env.over,

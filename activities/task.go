@@ -94,6 +94,12 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 	held, release := e.hold(ctx, e.task.Tally)
 	defer release()
 	e.recovery = e.recovers(ctx, e.task.Tally, e.req.Graph)
+	if e.traced = e.nodes.tracerOf(e.req.Trace, &e.req.Task, e.req.Graph, e.req.Thread); e.traced != nil {
+		e.traced.of, e.traced.under = ofTask(e.info), true
+		if e.recovery != nil {
+			e.traced.tellLost(e.lease, e.task.Attempt())
+		}
+	}
 	outcome, full, err := e.perform(ctx, held)
 	if err == nil && full == nil && !outcome.Yielded && outcome.Error == nil {
 		if outcome, err = e.sized(outcome, len(e.task.CarryOver().Emitted)); err != nil {
@@ -122,7 +128,8 @@ func (e *execution) perform(ctx, held context.Context) (outcome pregel.Outcome, 
 	}
 	outcome, err = e.task.Run(context.WithValue(held, outputsKey{}, e.nodes.outputsOf(e.info.Namespace)), e.graph, taskrun.Env{
 		Use: e.nodes.use(), Emit: e.emits.emit(), Duplicate: duplicates(ctx, e.req.Graph),
-		Warn: func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
+		Tracer: e.traced.env(),
+		Warn:   func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	if err == nil && !outcome.Yielded && outcome.Error == nil {
 		full, err = e.makeRoom(held, &outcome), e.strays(outcome)
@@ -191,6 +198,7 @@ type execution struct {
 	// repeated says that it is not the task's first.
 	repeated bool
 	recovery *recovery // nil until it is counted
+	traced   *traced   // nil: nobody traces the task
 }
 
 func (n *Nodes) newExecution(ctx context.Context, req graphadapter.NodeRequest) (e *execution, err error) {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/propagation"
 	"go.temporal.io/sdk/converter"
 
 	"superstep.dev"
@@ -155,12 +156,22 @@ func (a *app) runAs(ctx context.Context, root *cobra.Command, args []string) int
 	root.SetIn(a.stdin)
 	root.SetOut(a.Screen)
 	root.SetErr(a.stderr)
-	ran, err := root.ExecuteContextC(ctx)
+	ran, err := root.ExecuteContextC(a.within(ctx))
 	err = a.asUsageError(ran, err)
 	if failure := a.Err(); failure != nil && (err == nil || isSilent(err)) {
 		err = failure // a screen that nobody saw does not count
 	}
 	return a.report(err)
+}
+
+// within returns ctx with the span in which somebody runs this command line, if the environment names one: runs that it starts and
+// answers that it gives are told of there.
+func (a *app) within(ctx context.Context) context.Context {
+	carried := propagation.MapCarrier{}
+	for variable, name := range map[string]string{"TRACEPARENT": "traceparent", "TRACESTATE": "tracestate"} {
+		carried[name], _ = a.env.LookupEnv(variable)
+	}
+	return propagation.TraceContext{}.Extract(ctx, carried)
 }
 
 // wantsJSON reports whether a command line asks for JSON, as far as one can tell without parsing it.

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"superstep.dev"
 	"superstep.dev/cli/screen"
 	"superstep.dev/internal/telemetry"
 )
@@ -23,6 +24,7 @@ import (
 type operations struct {
 	health   *health
 	metrics  *telemetry.Metrics
+	traces   *telemetry.Traces
 	listener net.Listener
 	server   *http.Server
 	served   chan struct{}
@@ -31,12 +33,16 @@ type operations struct {
 // startOperations listens at addr; "" means nowhere. It starts before the worker does, so that a probe is told
 // "starting" and not refused. program is the service that a collector is told of.
 func startOperations(addr, program string, logger *zap.Logger) (o *operations, err error) {
-	o = &operations{health: &health{}}
+	o = &operations{health: &health{}, traces: &telemetry.Traces{}}
 	if _, port, err := net.SplitHostPort(addr); addr != "" && (err != nil || port == "") {
 		return nil, usagef("--metrics-addr %s is not HOST:PORT, for instance 127.0.0.1:9090", quoted(addr))
 	}
 	if o.metrics, err = telemetry.OpenMetrics(addr != "", program, logger); err != nil {
 		return nil, usagef("metrics: %w", err)
+	}
+	if o.traces, err = telemetry.OpenTraces(program, superstep.SpanIDs{}, logger); err != nil {
+		o.close()
+		return nil, usagef("traces: %w", err)
 	}
 	if addr == "" {
 		return o, nil
@@ -85,7 +91,7 @@ const closeWithin = time.Second
 func (o *operations) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	_ = o.metrics.Close(ctx) // a collector that is gone gets nothing
+	_ = errors.Join(o.traces.Close(ctx), o.metrics.Close(ctx)) // a collector that is gone gets nothing
 	if o.server == nil {
 		return
 	}

@@ -126,7 +126,7 @@ func (a operating) work(ctx context.Context, f workerFlags) error {
 		return err
 	}
 	defer ops.close()
-	opts.MetricsHandler = ops.metrics.Handler
+	opts.MetricsHandler, cfg.Traces = ops.metrics.Handler, ops.traces.Provider
 	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: cfg.Logger}.connect(ctx, opts)
 	if err == nil {
 		c, opts, err = a.findStorage(ctx, c, opts)

@@ -69,6 +69,7 @@ var elsewhere = map[string]string{
 	`superstep resume r-7 budget-2 --value '{"stop": true}'`:                                                                   "../test/e2e/budgets_test.go",
 	"superstep list --status waiting_event":                                                                                    "../test/e2e/pauses_test.go",
 	`superstep run refund --thread r-7 --input '{"order_id":"o-1042"}' --requester rita --follow`:                              "../test/e2e/approvals_test.go",
+	`superstep run refund --thread r-7 --input '{"order_id":"o-1042"}' --follow`:                                               "../test/e2e/traces_test.go",
 	`superstep inbox --graph refund --limit 1000`:                                                                              "../test/e2e/approvals_test.go",
 	`superstep key ann`:                                                                       "../test/e2e/approvals_test.go",
 	`superstep question r-7 q-41c9`:                                                           "../test/e2e/approvals_test.go",

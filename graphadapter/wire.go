@@ -41,6 +41,8 @@ type NodeRequest struct {
 	ReturnBytes int `json:"return_bytes,omitempty"`
 	// References are the large parts that the request goes without; see Fill.
 	References []Reference `json:"references,omitempty"`
+	// Trace is the run's place in a trace, "" for none.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Progress is what one execution of an activity leaves to the next: the first of the details of its heartbeats.

@@ -88,6 +88,8 @@ const (
 type PlanCall struct {
 	Leader  string      `json:"leader"`
 	Request PlanRequest `json:"request"`
+	// Trace is the job's place in a trace, "" for none.
+	Trace string `json:"trace,omitempty"`
 }
 
 // PlanReply is a plan, or why what the planner said is none.

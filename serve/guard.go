@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // exposed are the response headers that pages may read.
@@ -38,7 +41,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusMethodNotAllowed, map[string]string{"detail": "that path takes another method"})
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	s.mux.ServeHTTP(w, traced(r))
+}
+
+// traced is the request in the span of who sent it, so that runs that it starts are told of there. A handler around this one may
+// have a span of its own.
+func traced(r *http.Request) *http.Request {
+	if trace.SpanContextFromContext(r.Context()).IsValid() {
+		return r
+	}
+	return r.WithContext(propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header)))
 }
 
 func (s *Server) preflight(w http.ResponseWriter, r *http.Request) {

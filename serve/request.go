@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
@@ -129,7 +130,7 @@ func checkWebhook(address string) error {
 func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
 // run is the request as a run of a thread.
-func (s *Server) run(_ context.Context, threadID string, a assistant.Assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
+func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
 	id := r.run
 	if id == "" {
 		made, err := uuid.NewV7()
@@ -147,7 +148,7 @@ func (s *Server) run(_ context.Context, threadID string, a assistant.Assistant, 
 		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
 		Durability: graphadapter.Durability(r.Durability), RecursionLimit: limitOf(a, r),
-		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r)}
+		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r), Trace: tracing.Carried(ctx)}
 	var err error
 	switch {
 	case r.Command != nil:

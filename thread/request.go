@@ -52,6 +52,9 @@ type StartRequest struct {
 	Hold bool
 	// Context is a value that every node and branch of the run can read; nil for none.
 	Context json.RawMessage
+	// Trace is the span in which the run is asked for, a W3C traceparent and behind a space its tracestate, if it has one; "" for the
+	// span of the call's ctx. What is none is ignored.
+	Trace string
 	// Requester is on whose behalf the run is, at most 200 bytes; see superstep.WithRequester.
 	Requester string
 	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want

@@ -23,7 +23,7 @@ func (r *run) leaves() protocol.Closing {
 	}
 	c := protocol.Closing{Step: stepOf(thread), Spec: r.in.Spec, Lines: r.checkpoints.latest(protocol.CarriedLines), Settings: r.in.Settings(),
 		Life: r.life.Left(), Suspect: r.segments.mayHaveRun()}
-	c.Cancel, c.Budget = r.life.Report(), thread.Meter()
+	c.Cancel, c.Budget, c.Trace = r.life.Report(), thread.Meter(), r.traced.String()
 	if r.failure != nil {
 		c.Failure = failureOf(r.in.Graph, r.failure)
 	}

@@ -155,7 +155,7 @@ func (c *compensation) undoAll(ctx workflow.Context, undo *life.Undo) {
 		queue := c.program.TaskQueue(&pregel.Task{Graph: of.Graph, Node: of.Node})
 		err := c.apart(ctx, taskrun.CompensateActivity, queue, "undo "+of.Effect.Name, &undone, taskrun.CompensateRequest{
 			Graph: c.in.Graph, Thread: info.WorkflowExecution.ID, Context: c.in.Context, OriginalRunID: info.OriginalRunID,
-			Compensation: of, Suspect: c.in.Cancel != nil && c.in.Cancel.Suspect,
+			Compensation: of, Suspect: c.in.Cancel != nil && c.in.Cancel.Suspect, Trace: c.traced.String(),
 		})
 		undo.Ended(undone, err, workflow.Now(ctx))
 		c.act(ctx, c.life.Actions())

@@ -95,7 +95,7 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	in.Life, in.Lines, in.Previous = r.life.State, r.checkpoints.latest(protocol.CarriedLines), r.checkpoints.run
 	in.Carried = &protocol.Carried{Since: r.since(workflow.GetInfo(ctx)), Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.doubt.step, Suspect: r.doubt.Suspicion, Apart: r.segments.apart, IdleEnds: r.idleEnds,
-		Invoke: r.inbox.invoke, Signals: r.inbox.unread}
+		Invoke: r.inbox.invoke, Signals: r.inbox.unread, Traced: r.traced.handsOn()}
 	if r.loop != nil && r.loop.Status() == pregel.StatusRunning {
 		in.Life.Drain = "" // the engine has been told
 	}
@@ -144,6 +144,7 @@ func fits(in *protocol.GraphInput) error {
 func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
 	r.status, r.drained, r.doubt.step = c.Status, c.Drained, c.SuspectStep
 	r.idleEnds = c.IdleEnds
+	r.traced.goesOnWith(c.Traced)
 	r.doubt.Suspicion, r.segments.apart = c.Suspect, c.Apart
 	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
 	r.inbox.invoke, r.inbox.unread = c.Invoke, c.Signals

@@ -11,7 +11,6 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
-	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/figures"
 	"superstep.dev/workflows/protocol"
 )
@@ -20,6 +19,7 @@ import (
 // is replayed; a workflow task that has to be repeated counts again what it decides. No decision follows from anything here.
 type counted struct {
 	*figures.Counts
+	traced *traced
 	// asked are the questions that this run has seen asked and not answered.
 	asked map[string]askedQuestion
 	// events and bytes are the history's as they were counted last, step the superstep.
@@ -67,16 +67,6 @@ func outcomeOf(e pregel.Event) string {
 		return "asked"
 	}
 	return "done"
-}
-
-func aboutOf(q pregel.Question) string {
-	switch {
-	case q.Approval != nil:
-		return "approval"
-	case taskrun.IsDoubt(q):
-		return "doubt"
-	}
-	return "question"
 }
 
 // checkpoint counts the superstep that made it, and those of a segment that were passed over before it. The first behind an input

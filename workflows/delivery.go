@@ -65,7 +65,12 @@ func (s *segments) deliver(ctx workflow.Context) {
 		s.drain(s.life.Drain)
 	}
 	atOnce := s.atOnce(under, result.Deliveries)
+	if last >= 0 {
+		s.traced.delivers(&result.Deliveries[0])
+	}
+	defer s.traced.delivers(nil)
 	ready, apart, err := segment.TakeIn(s.loop, ready, &result, func(made int) {
+		s.traced.delivers(&result.Deliveries[made])
 		if made == last && len(result.Left) == 0 {
 			s.drain(s.life.Drain)
 		}

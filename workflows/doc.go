@@ -7,6 +7,7 @@
 //
 // # The files, in order of reading
 //
+//	traced                  spans of a run
 //	graphs                  what a worker serves
 //	bounds                  what is sent to a run
 //	checkpoints             what is kept of a run, and handed back

@@ -38,6 +38,7 @@ type engine struct {
 	checkpoints checkpointLog
 	fingerprint string // of the run's Spec, once it was needed
 	task        moment // see now
+	traced      *traced
 }
 
 // ungated refuses answers to approvals that come with a run's input: they would pass no gate.

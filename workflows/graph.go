@@ -26,6 +26,7 @@ func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.
 	}
 	result, err := g.run(ctx, in, counts)
 	counts.ended(ctx, err)
+	counts.traced.ended(ctx, err)
 	return result, err
 }
 
@@ -35,6 +36,7 @@ func (g *Graphs) run(ctx workflow.Context, in protocol.GraphInput, counts *count
 		return nil, badInput(ctx, &in, problem)
 	}
 	r, begun := g.newRun(ctx, in, counts)
+	counts.traced = r.traced
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,8 @@ type Config struct {
 	// Find says what a run finds around it, in the namespace that it is in. It must not take longer than a second; an error makes
 	// the workflow task fail, which the server repeats.
 	Find Find
+	// Spans is told of what runs do; nil for nobody.
+	Spans Spans
 	// Governs says whether what is done to runs is under rules now. May is asked by the desk whether something would be allowed,
 	// so that no run begins for what its gate refuses; it must not take longer than a query may.
 	Governs func() bool

@@ -74,6 +74,9 @@ func (p *people) take(ctx workflow.Context, req request) life.Turn {
 	p.taking++
 	defer func() { p.taking-- }()
 	_ = workflow.Await(ctx, func() bool { return p.free(req) })
+	if a, ok := req.Command.(life.Answer); ok {
+		p.traced.answers(a)
+	}
 	take := p.life.Take
 	if req.silent {
 		take = p.life.TakeSilent
@@ -168,6 +171,7 @@ func (p *people) noted(ctx workflow.Context, e approval.Entry) {
 		p.entries = append(p.entries[:0:0], p.entries[len(p.entries)-maxEntries:]...)
 	}
 	p.counts.noted(e)
+	p.traced.noted(ctx, e)
 	if sink, ok := p.sink.(graphadapter.Auditor); ok {
 		sink.Audited(e)
 	}

@@ -72,6 +72,7 @@ func (r *run) goOn(ctx workflow.Context) {
 		r.thread, r.loop, r.doubt.step = thread, nil, -1
 		r.life.Reopen(r.program.OpenQuestions(thread))
 	}
+	r.traced.goesOn(invoke.Trace)
 	r.answer(ctx, invoke.ID, in, invoke.State != nil, invoke.Asked, failed)
 }
 

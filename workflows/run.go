@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -34,6 +35,7 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	if in.Carried == nil {
 		in.Life.Refused = nil // of the run before
 	}
+	e.traced = newTraced(g.cfg.Spans, tracing.RunID{Namespace: info.Namespace, Thread: info.WorkflowExecution.ID, First: info.FirstRunID}, &e.in, e.since(info))
 	doubt := suspicionOf(&in, info.WorkflowStartTime)
 	t := &tasks{engine: e, doubt: doubt, inputs: &inputs{values: g.cfg.Values}}
 	if in.Carried == nil {

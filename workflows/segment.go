@@ -195,7 +195,7 @@ func (s *segments) request(ctx workflow.Context) segment.Request {
 		Graph: s.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID, Print: s.print(),
 		Durability: s.durability(), Context: s.in.Context, Requester: s.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: s.doubt.Suspicion, Behind: s.doubt.ago(ctx), LedgerBytes: maxLedgerBytes, MaxConcurrency: s.in.MaxConcurrency, StepTimeout: s.in.StepTimeout,
-		ResumeBefore: s.resumeBefore(), Single: s.single(),
+		ResumeBefore: s.resumeBefore(), Single: s.single(), Trace: s.traced.String(),
 	}
 }
 
@@ -234,6 +234,8 @@ func (s *segments) news(ctx workflow.Context) bool {
 // before: as many as it shows to the thread's next run. In exit mode that is the last checkpoint alone.
 func (s *segments) resumeBefore() int {
 	switch {
+	case s.traced.tells(): // all that it did is told
+		return 0
 	case s.in.Spec.HasOwnReducers(): // each worker's own may differ, and only the run's own engine tells
 		return 0
 	case s.durability() == graphadapter.DurabilityExit:

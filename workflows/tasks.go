@@ -246,7 +246,7 @@ func (t *tasks) request(ctx workflow.Context, task *pregel.Task) graphadapter.No
 		Durability: t.durability(), Context: t.in.Context, Requester: t.in.Requester, OriginalRunID: workflow.GetInfo(ctx).OriginalRunID,
 		Suspect: suspect, Lost: suspect && t.doubt.Lost,
 		Behind:      t.doubt.ago(ctx),
-		LedgerBytes: t.share(t.limit()), ReturnBytes: t.mayReturn(ctx),
+		LedgerBytes: t.share(t.limit()), ReturnBytes: t.mayReturn(ctx), Trace: t.traced.String(),
 	}
 	t.inputs.shorten(ctx, &req)
 	return req

@@ -245,6 +245,7 @@ func (r *report) ended(ctx workflow.Context) {
 func (r *report) observer(ctx workflow.Context) pregel.Observer {
 	return func(e pregel.Event) {
 		r.counts.happened(ctx, e)
+		r.traced.happened(ctx, e)
 		if e.Kind == pregel.EventCheckpoint && e.Namespace == "" && r.durability() != graphadapter.DurabilityExit {
 			r.checkpoints.add(r.program, e.Checkpoint, r.now(ctx))
 		}

@@ -21,6 +21,8 @@ type Answer struct {
 	// Token proves who answers an approval; Tokens do, by question, with Answers. Whoever needs none leaves them out.
 	Token  string            `json:"token,omitempty"`
 	Tokens map[string]string `json:"tokens,omitempty"`
+	// Trace is the span of who answers, as package tracing carries it; "" for none. Nothing follows from it.
+	Trace string `json:"trace,omitempty"`
 }
 
 // AnswerReply is the outcome of an accepted answer.

@@ -127,6 +127,8 @@ type Outcome struct {
 	Spent *Spent `json:"spent,omitempty"`
 	// Took is how long the task had its runner, in milliseconds. The engine makes nothing of it.
 	Took int64 `json:"took_ms,omitempty"`
+	// Timed is when its runner had it, more closely, where that is traced; nil where it is not. The engine makes nothing of it.
+	Timed *Timed `json:"timed,omitempty"`
 	// Ledger is the runner's own record of what the task did, opaque to the engine: it comes back in Task.Ledger
 	// when the same task runs again.
 	Ledger Value `json:"ledger,omitempty"`
@@ -140,6 +142,12 @@ type Outcome struct {
 	// Kept is what the thread is to keep under keys that the task owns, however it ended: see [MaxKept] and
 	// [MaxKeptBytes]. Null forgets what it kept.
 	Kept map[string]Value `json:"kept,omitempty"`
+}
+
+// Timed is a time from Began, in microseconds since 1970, that lasted for as many microseconds as Took says.
+type Timed struct {
+	Began int64 `json:"began_us"`
+	Took  int64 `json:"took_us"`
 }
 
 // EmissionKind says what an [Emission] is.

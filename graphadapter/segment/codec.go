@@ -145,7 +145,7 @@ func (c *coder) putJSON(text []byte) {
 // putRest writes what an outcome has beside its writes and targets. Nearly all have nothing.
 func (c *coder) putRest(o *pregel.Outcome) {
 	if o.Parent == nil && o.Questions == nil && o.Error == nil && o.Emitted == nil && !o.Cached && o.Drain == "" &&
-		!o.Again && o.Ledger == nil && !o.Yielded && o.Claim == "" && o.Kept == nil && o.Spent == nil {
+		!o.Again && o.Ledger == nil && !o.Yielded && o.Claim == "" && o.Kept == nil && o.Spent == nil && o.Timed == nil {
 		c.putText("")
 		return
 	}

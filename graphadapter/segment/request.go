@@ -45,6 +45,8 @@ type Request struct {
 	Single bool `json:"single,omitempty"`
 	// References are the large parts that the request goes without.
 	References []graphadapter.Reference `json:"references,omitempty"`
+	// Trace is the run's place in a trace, "" for none. With one outcomes say when their tasks began.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Opening is the input of the local activity in which a segment begins: its first half second runs within

@@ -206,6 +206,9 @@ func (s *Segment) delivery(t *pregel.Task, o pregel.Outcome) Delivery {
 	defer s.mu.Unlock()
 	if under, ok := s.under[t]; ok {
 		d.Took = time.Since(under.began).Milliseconds()
+		if s.req.Trace != "" {
+			d.Outcome.Timed = &pregel.Timed{Began: under.began.UnixMicro(), Took: time.Since(under.began).Microseconds()}
+		}
 	}
 	return d
 }

@@ -168,3 +168,37 @@ func (a *attempt) cut(e ledger.Entry) (ledger.Entry, bool, error) {
 	}
 	return e, true, nil // what a call that is on record came to is always put on record too
 }
+
+// traced makes a call in a span of the attempt's.
+func traced[T any](ctx context.Context, a *attempt, of TracedCall, call func(context.Context) (T, error)) (result T, err error) {
+	tracer := a.env.Tracer
+	if tracer == nil || of.Kind == "" {
+		return call(ctx)
+	}
+	ctx, end := tracer.Call(ctx, a.number(of))
+	failed := "Panic"
+	defer func() { end(failed) }()
+	result, err = call(ctx)
+	failed = failedType(err)
+	return result, err
+}
+
+// number counts a call of the attempt.
+func (a *attempt) number(c TracedCall) TracedCall {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.traces == nil {
+		a.traces = map[TracedCall]int{}
+	}
+	a.traces[c]++
+	c.Number = a.traces[c]
+	return c
+}
+
+// failedType is the type of an error of the user's code, "" for none.
+func failedType(err error) string {
+	if err == nil {
+		return ""
+	}
+	return graphadapter.FailureOf("", "", err).Type
+}

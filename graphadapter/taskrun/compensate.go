@@ -275,6 +275,8 @@ type CompensateRequest struct {
 	// Suspect says that an earlier run may have begun to undo the effect without a trace.
 	Suspect      bool         `json:"suspect,omitempty"`
 	Compensation Compensation `json:"compensation"`
+	// Trace is the run's place in a trace, "" for none.
+	Trace string `json:"trace,omitempty"`
 }
 
 // UndoRuling is what a person answers about an effect that could not be undone.

@@ -151,11 +151,21 @@ func (c *effectCall) do(ctx context.Context) (pregel.Value, error) {
 	if err := ctx.Err(); err != nil { // the execution stood still before it came to this
 		return nil, context.Cause(ctx)
 	}
-	receipt, err := c.effect.Do(ctx, c.entry.Key, c.entry.Params)
+	receipt, err := traced(ctx, c.t.attempt, c.traced(CallDo), func(ctx context.Context) (pregel.Value, error) {
+		return c.effect.Do(ctx, c.entry.Key, c.entry.Params)
+	})
 	if err != nil {
 		return nil, late(ctx, c.timeout, err)
 	}
 	return receipt, nil
+}
+
+// traced is a call of the effect as spans tell of it; none where there is nothing to call.
+func (c *effectCall) traced(kind string) TracedCall {
+	if kind == CallLookUp && c.effect.Lookup == nil {
+		return TracedCall{}
+	}
+	return TracedCall{Kind: kind, Effect: c.effect.Name, Key: c.entry.Key}
 }
 
 // seekDuplicate asks the outside about a call that came back to an execution which had lost its task meanwhile: whoever has the
@@ -201,7 +211,9 @@ func (c *effectCall) before() ledger.Earlier {
 
 // lookUp asks the target and keeps what it says.
 func (c *effectCall) lookUp(ctx context.Context) error {
-	f, err := lookUp(ctx, c.timeout, c.t.env.Lease, &c.effect, &c.entry)
+	f, err := traced(ctx, c.t.attempt, c.traced(CallLookUp), func(ctx context.Context) (graphadapter.Finding, error) {
+		return lookUp(ctx, c.timeout, c.t.env.Lease, &c.effect, &c.entry)
+	})
 	if err != nil {
 		return c.failed("look up", err)
 	}

@@ -47,6 +47,8 @@ type Env struct {
 	// Duplicate is told of a write that the outside has twice, by the effect's name: this execution lost its task while it called.
 	// Nil hears of none, and none is looked for.
 	Duplicate func(effect string)
+	// Tracer makes spans of what the task does; nil makes none.
+	Tracer Tracer
 	// Asked answers questions while the node runs; nil, but in tests of a node, leaves them open.
 	Asked Asked
 	// Outside stands for what the task's effects reach, but in tests nil.
@@ -59,6 +61,31 @@ type Env struct {
 	outer   *TaskRun  // the task whose code called the graph
 	decoded *sync.Map // of the driver that runs the task; nil for none
 }
+
+// Tracer makes spans of a task's attempts, and of the calls to the outside in them. It is safe for concurrent use.
+type Tracer interface {
+	// Attempt begins the span of the task's attempt of that number, and returns the context that the node has. The end is told
+	// how the attempt ended, and of what type its error was, "" for none.
+	Attempt(ctx context.Context, attempt int) (context.Context, func(outcome, failed string))
+	// Call begins the span of a call: its context is the caller's, and returned is the one that Do or Lookup has. The end is told
+	// the type of the call's error, "" for none.
+	Call(ctx context.Context, c TracedCall) (context.Context, func(failed string))
+}
+
+// TracedCall is one call to the outside.
+type TracedCall struct {
+	Kind   string // one of the Call constants
+	Effect string
+	Key    string
+	Number int // among those of the key and kind in the attempt, from 1
+}
+
+// The kinds of calls.
+const (
+	CallDo     = "do"
+	CallLookUp = "lookup"
+	CallUndo   = "undo"
+)
 
 // Asked is called for each question that a task asks and has no answer to, in the order in which they are asked. With
 // true the question is answered by the value as if it had been before the task ran; with false it waits. It is called

@@ -92,6 +92,9 @@ func (n nested) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
 	}
 	*env = Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(), Suspect: t.info.Suspect, Lost: t.info.Lost, Behind: t.env.Behind,
 		Lease: t.env.Lease, Begin: t.env.Begin, Beat: t.Beat, Warn: t.env.Warn, Duplicate: t.env.Duplicate, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use, outer: t}
+	if t.env.Tracer != nil {
+		env.Tracer = nestedTracer{t.env.Tracer}
+	}
 	return nil
 }
 
@@ -134,4 +137,12 @@ func (t *TaskRun) adopt(open []pregel.OpenQuestion) {
 			t.questions = append(t.questions, q.Question)
 		}
 	}
+}
+
+// nestedTracer is the tracer of a graph that a node's code has called: its tasks are part of the node's attempt.
+type nestedTracer struct{ Tracer }
+
+// Attempt implements Tracer.
+func (nestedTracer) Attempt(ctx context.Context, _ int) (context.Context, func(outcome, failed string)) {
+	return ctx, func(string, string) {}
 }

@@ -52,6 +52,7 @@ type execution struct {
 	// The attempt under way.
 	under   *TaskRun
 	bounded context.Context
+	span    func(outcome, failed string) // ends its span; nil for none
 }
 
 // run runs the task. It reports false when the outcome comes, or came, elsewhere.
@@ -115,7 +116,11 @@ func (e *execution) attempt() (r result, here bool, err error) {
 		return result{}, true, err
 	}
 	e.under.reset()
-	e.bounded = e.under.bound(e.ctx)
+	ctx := e.ctx
+	if e.env.Tracer != nil {
+		ctx, e.span = e.env.Tracer.Attempt(ctx, e.env.Attempt)
+	}
+	e.bounded = e.under.bound(ctx)
 	r, here = e.under.runInline(e.bounded, e, e.watch)
 	return r, here, nil
 }
@@ -152,6 +157,7 @@ func (e *execution) ended(r result, err error) (o pregel.Outcome, done bool) {
 			o.Ledger = nil // the caller stores its own journal, which has all of it
 		}
 	}
+	e.endSpan(&o, err)
 	o.Emitted = append(slices.Clip(e.last.Emitted), o.Emitted...)
 	if err == nil {
 		return o, true
@@ -193,4 +199,33 @@ func (e *execution) retrySubgraph() pregel.Outcome {
 func stopped(g *graphadapter.Graph, task *pregel.Task, why error) *pregel.NodeError {
 	return &pregel.NodeError{Type: pregel.CancelledType, Graph: g.NameOf(task), Node: task.Node,
 		Message: graphadapter.Bounded("cancelled: " + why.Error())}
+}
+
+// How an attempt ended.
+const (
+	attemptDone    = "done"
+	attemptAsked   = "asked"
+	attemptFailed  = "failed"
+	attemptYielded = "yielded"
+	attemptStopped = "stopped"
+)
+
+// endSpan ends the span of an attempt that has ended with that.
+func (e *execution) endSpan(o *pregel.Outcome, err error) {
+	if e.span == nil {
+		return
+	}
+	end, outcome, failed := e.span, attemptDone, ""
+	e.span = nil
+	switch {
+	case errors.Is(err, graphadapter.ErrYielded), o.Yielded:
+		outcome = attemptYielded
+	case err != nil && e.ctx.Err() != nil, errors.Is(err, graphadapter.ErrFenced):
+		outcome, failed = attemptStopped, pregel.CancelledType
+	case err != nil:
+		outcome, failed = attemptFailed, failedType(err)
+	case len(o.Questions) > 0:
+		outcome = attemptAsked
+	}
+	end(outcome, failed)
 }

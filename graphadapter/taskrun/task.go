@@ -203,6 +203,7 @@ type attempt struct {
 	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
 	locks        map[string]chan struct{}
 	sizes        ledgerSizes
+	traces       map[TracedCall]int // calls so far, where anybody traces them
 
 	// How the execution is given back; see yield.
 	yielding bool

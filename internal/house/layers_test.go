@@ -72,14 +72,19 @@ var arrows = []arrow{
 	{from: "graphadapter/stream", ours: []string{"graphadapter", "graphadapter/pregel"}},
 	// What workers count of their own, through Temporal's metrics handler.
 	{from: "internal/figures", theirs: temporal},
+	// What spans are called, and telling them through OpenTelemetry's API. The SDK and exporters are for programs.
+	{
+		from:   "internal/tracing",
+		theirs: []string{"github.com/jellydator/ttlcache/v3", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace"},
+	},
 	{from: "internal/draw", ours: []string{"graphadapter/pregel"}},
 	// What stays readable of failures and log lines where payloads are encoded.
 	{from: "internal/codec", ours: []string{"thread", "thread/secret", "thread/storage", "internal/sdklog"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec", "thread/storage"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
-		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/figures", "internal/history"},
-		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "golang.org/x/sync/singleflight"}, temporal...),
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/figures", "internal/history", "internal/tracing"},
+		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
 	{
@@ -88,10 +93,11 @@ var arrows = []arrow{
 	},
 	{from: "internal/attributes", ours: []string{"workflows/protocol"}, theirs: append([]string{"google.golang.org/grpc"}, temporal...)},
 	{from: "workflows/listing", ours: []string{"workflows/protocol", "approval"}, theirs: temporal},
-	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "thread/secret", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip"}, theirs: temporal},
+	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "thread/secret", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip", "internal/tracing"},
+		theirs: append([]string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"}, temporal...)},
 	{
-		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "thread/secret", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures"},
-		theirs: append([]string{"github.com/google/jsonschema-go/jsonschema"}, temporal...),
+		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "thread/secret", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures", "internal/tracing"},
+		theirs: append([]string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace", "github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	// What callers and runtimes say to each other.
 	{from: "thread", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/ledger", "approval", "job"}},
@@ -124,19 +130,19 @@ var arrows = []arrow{
 	{from: "internal/memory", ours: []string{"thread", "internal/runtime", "internal/tape", "graphadapter/...", "workflows/protocol", "approval"}, theirs: []string{"github.com/google/uuid"}},
 	{
 		from:   "internal/remote",
-		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/attributes", "internal/clip", "internal/codec", "internal/history", "graphadapter/...", "workflows/...", "approval", "job"},
+		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/attributes", "internal/clip", "internal/codec", "internal/history", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
 		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "google.golang.org/grpc", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
 	{
 		from: "internal/serving",
-		ours: []string{"thread/...", "internal/remote", "internal/codec", "internal/history", "internal/attributes", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
+		ours: []string{"thread/...", "internal/remote", "internal/codec", "internal/history", "internal/attributes", "internal/tracing", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
 	},
 	{
 		from: "",
 		ours: []string{"thread/...", "message", "graphadapter/...", "approval", "job", "activities", "workflows/...", "internal/acked", "internal/attributes", "internal/clip", "internal/codec", "internal/draw",
-			"internal/guard", "internal/jsonfit", "internal/memory", "internal/nearest", "internal/remote", "internal/runtime", "internal/sdklog", "internal/serving"},
-		theirs: append([]string{"github.com/google/uuid", "go.uber.org/zap/..."}, temporal...),
+			"internal/guard", "internal/jsonfit", "internal/memory", "internal/nearest", "internal/remote", "internal/runtime", "internal/sdklog", "internal/serving", "internal/tracing"},
+		theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...),
 	},
 	{from: "job/leader", ours: []string{"", "thread", "job", "activities", "graphadapter/...", "internal/clip", "internal/jsonfit", "internal/runtime"}},
 	{from: "internal/house"},
@@ -156,7 +162,7 @@ var arrows = []arrow{
 	{from: "serve/blocks"},
 	{from: "serve/assistant", theirs: temporal},
 	{from: "serve/cron", theirs: append([]string{"github.com/google/uuid"}, temporal...)},
-	{from: "serve", ours: []string{"", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel"}, theirs: append([]string{"github.com/google/uuid", "go.uber.org/zap/..."}, temporal...)},
+	{from: "serve", ours: []string{"", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "serve", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.

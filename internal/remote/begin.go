@@ -15,6 +15,7 @@ import (
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -119,7 +120,7 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 	}
 	g = c.graphOr(g, last)
 	invoke := protocol.InvokeRequest{ID: cmp.Or(req.ID, uuid.NewString()), Input: protocol.Input(runtime.InputOf(req)), Settings: runtime.SettingsOf(req),
-		Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+		Asked: runtime.AskedOf(req.By, req.Reason, req.Token), Trace: tracing.Carried(ctx)}
 	w := c.waiterFor(last.thread)
 	w.input = invoke.Input.Value
 	invoke.RestRequest = w.request(req.Rest)

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"superstep.dev/internal/clip"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -180,7 +181,7 @@ func (c *Jobs) SubmitJob(ctx context.Context, r thread.SubmitJob) (job.View, err
 	if err != nil {
 		return job.View{}, runtime.JobRefusal(r.Leader, err)
 	}
-	in := protocol.LeaderInput{Leader: r.Leader, Job: r.Job}
+	in := protocol.LeaderInput{Leader: r.Leader, Job: r.Job, Trace: tracing.Carried(ctx)}
 	last, err := c.launchJob(ctx, r.RequestID, in, nil)
 	if errors.Is(err, errStartedBefore) {
 		return c.submittedBefore(ctx, r)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -120,7 +121,7 @@ func (c *Jobs) RecoverJob(ctx context.Context, id string, r job.Recover) (job.Vi
 	if _, err := c.LeaderExperts(ctx, last.graph); err != nil {
 		return job.View{}, err
 	}
-	in := protocol.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r}
+	in := protocol.LeaderInput{Leader: last.graph, Job: job.Job{ID: left.Job.ID, Goal: left.Job.Goal}, Board: left, Recover: &r, Trace: tracing.Carried(ctx)}
 	if _, err = c.launchJob(ctx, uuid.NewString(), in, last); errors.Is(err, errStartedBefore) || errors.Is(err, thread.ErrRunning) {
 		err = recoveredBefore(last, id)
 	}

@@ -35,7 +35,7 @@ func (c *reader) carryOver(ctx context.Context, last *lastRun, in *protocol.Grap
 	if c := left.Cancel; c != nil && c.Halted != "" && in.Cancel == nil && !in.Replay {
 		return nil, runtime.Halted(last.graph, last.thread, c.Halted)
 	}
-	in.Suspects, in.Behind = left.Suspect, left.Behind
+	in.Suspects, in.Behind, in.TraceBefore = left.Suspect, left.Behind, left.Trace
 	in.Spec, in.State, in.Life, in.Lines = left.Spec, left.State, left.Life, left.Lines
 	if last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		in.Suspect, in.Behind = left.Cancel == nil || !left.Cancel.Renewed, 1

@@ -14,6 +14,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -74,6 +75,7 @@ func (c *Threads) answer(ctx context.Context, req thread.ResumeRequest, rest pro
 		req.ID = uuid.NewString()
 	}
 	wire := wireOf(req)
+	wire.Trace = tracing.Carried(ctx)
 	if namesAll(req) && !req.Signal && checkAnswerSize(&lastRun{}, wire) == nil {
 		reply, err := c.resume(ctx, &lastRun{thread: req.Thread}, protocol.ResumeUpdate{ResumeRequest: wire, RestRequest: rest})
 		if !unclear(req, err) {

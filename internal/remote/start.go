@@ -16,12 +16,14 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
 // StartRun implements runtime.Runtime. A new thread takes one call once the workers are known.
 func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	ctx = tracing.Within(ctx, req.Trace)
 	if req.Thread == "" {
 		req.Thread, req.NewThread = thread.NewID(req.Graph), true
 	}
@@ -124,6 +126,7 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 		in.Previous = last.runID
 	}
 	in.Set(*runtime.SettingsOf(req))
+	in.Trace = tracing.Carried(ctx)
 	if in.Spec == nil {
 		in.Noted = req.Served
 	}

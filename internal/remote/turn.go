@@ -12,6 +12,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -20,6 +21,7 @@ import (
 // has none begins with it, and the reply comes when the run rests. A thread whose last run is over takes more calls, as its
 // state is needed.
 func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
 	view, err := c.invoke(ctx, g, req)
 	if err == nil && view.Status == thread.StatusRunning {
@@ -65,9 +67,9 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 // the two loses nothing. It fails with errEnded when the thread's last run is over.
 func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.View, error) {
 	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
-	in := protocol.GraphInput{Graph: req.Graph, ID: uuid.NewString(), Input: input, Asked: asked, Noted: req.Served}
+	in := protocol.GraphInput{Graph: req.Graph, ID: uuid.NewString(), Input: input, Asked: asked, Noted: req.Served, Trace: tracing.Carried(ctx)}
 	in.Set(*runtime.SettingsOf(req))
-	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked}
+	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked, Trace: in.Trace}
 	w := c.waiterFor(req.Thread)
 	w.input = turn.Input.Value
 	turn.RestRequest = w.request(true)

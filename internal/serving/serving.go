@@ -17,6 +17,7 @@ import (
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/remote"
+	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
 	"superstep.dev/thread/live"
 	"superstep.dev/thread/storage"
@@ -39,6 +40,7 @@ type Config struct {
 	AuditSigner   approval.HeadSigner
 	Notify        approval.Notifier
 	Transport     live.Transport
+	Tracer        *tracing.Tracer // nil for none
 }
 
 // Register registers workflows and activities: the workflow keeps what it sends by reference where the nodes look first, and
@@ -57,12 +59,17 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 			found.Notices, found.Storage = cfg.Notify != nil, cfg.Storage != nil
 			return found, err
 		}
-		workflows.NewGraphs(cfg.Graphs, workflows.Config{Values: inputs, Notices: cfg.Notify != nil, Heads: cfg.AuditSigner,
-			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, Find: find}).Register(r)
-		leading.New(find, cfg.Leaders...).Register(r)
+		runs := workflows.Config{Values: inputs, Notices: cfg.Notify != nil, Heads: cfg.AuditSigner,
+			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, Find: find}
+		if cfg.Tracer != nil {
+			runs.Spans = cfg.Tracer
+		}
+		workflows.NewGraphs(cfg.Graphs, runs).Register(r)
+		leading.New(find, cfg.Leaders...).WithSpans(runs.Spans).Register(r)
 	}
 	nodes := activities.NewNodes(c, cfg.Graphs).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
-		WithConverter(cfg.DataConverter).WithOpenings(cfg.Openings).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners)
+		WithConverter(cfg.DataConverter).WithOpenings(cfg.Openings).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners).
+		WithTracer(cfg.Tracer)
 	if cfg.Transport != nil {
 		nodes.Publishing(cfg.Transport)
 	}

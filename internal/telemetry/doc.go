@@ -3,5 +3,6 @@
 // bounded, what does not fit is dropped, and the log says so once.
 //
 //	environment   what the environment asks for
+//	traces        spans of runs
 //	metrics       figures of the worker, of Temporal's SDK, of Go and of the process
 package telemetry

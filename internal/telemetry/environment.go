@@ -12,6 +12,7 @@ type signal string
 
 const (
 	metricsSignal signal = "METRICS"
+	tracesSignal  signal = "TRACES"
 )
 
 // The protocols of OTLP.

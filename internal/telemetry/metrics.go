@@ -137,7 +137,7 @@ func sayOnce(logger *zap.Logger) {
 			return
 		}
 		once.Do(func() {
-			logger.Warn("measurements do not reach their collector and are dropped; the worker goes on, and does not say this again", zap.Error(err))
+			logger.Warn("measurements or spans do not reach their collector and are dropped; the worker goes on, and does not say this again", zap.Error(err))
 		})
 	}))
 }

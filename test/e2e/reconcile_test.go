@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
 
 	"superstep.dev"
 	"superstep.dev/internal/testserver"
@@ -179,7 +182,9 @@ func steeredEffect(name string, target superstep.EffectTarget) *superstep.Effect
 	return &superstep.Effect[string, string]{
 		Name: name, Target: target,
 		Do: func(ctx context.Context, key, dir string) (string, error) {
-			err := noted(dir, "did")
+			carried := propagation.MapCarrier{}
+			otel.GetTextMapPropagator().Inject(ctx, carried)
+			err := errors.Join(os.WriteFile(filepath.Join(dir, "traceparent"), []byte(carried["traceparent"]), 0o644), noted(dir, "did"))
 			if err == nil {
 				err = awaitUntil(ctx, func() bool { return !there(dir, "hang") })
 			}

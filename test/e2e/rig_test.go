@@ -147,7 +147,7 @@ func (r *rig) startPayments(address string) {
 func (r *rig) refundWorker(name string) *processes.Process {
 	r.t.Helper()
 	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: r.connection(),
-		Env: environment("PAYMENTS_URL=" + r.moneyURL)})
+		Env: environment(append(r.env, "PAYMENTS_URL="+r.moneyURL)...)})
 	r.awaitPoller()
 	return p
 }

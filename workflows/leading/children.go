@@ -35,6 +35,7 @@ type child struct {
 	// did not end then either.
 	told         time.Time
 	late, forced bool
+	began        time.Time
 	// message is how it ended.
 	message job.WorkflowMessage
 }
@@ -53,19 +54,21 @@ func (l *lead) start(a job.Assignment) {
 	if c.limit = expert.Timeout; c.limit <= 0 {
 		c.limit = l.board.Job.Policy.AttemptTimeout
 	}
-	c.ends = l.now().Add(c.limit)
+	c.began = l.now()
+	c.ends = c.began.Add(c.limit)
 	ctx, cancel := workflow.WithCancel(workflow.WithChildOptions(l.life, l.childOptions(a, expert)))
 	c.cancel = cancel
 	l.children = append(l.children, c)
 	in := protocol.GraphInput{
 		Graph: expert.Graph, Input: protocol.Input{Value: input}, Requester: l.board.Job.Requester,
-		Found: l.in.Found, Expert: true,
+		Found: l.in.Found, Expert: true, Trace: l.traced.under(c.attempt),
 	}
 	future := workflow.ExecuteChildWorkflow(ctx, protocol.GraphWorkflow, in)
 	workflow.Go(l.life, func(ctx workflow.Context) {
 		var result protocol.GraphResult
 		err := future.Get(ctx, &result)
 		c.message = c.said(result, err)
+		l.traced.did(ctx, c)
 		l.children = slices.DeleteFunc(l.children, func(other *child) bool { return other == c })
 		l.ended = append(l.ended, c)
 	})
@@ -210,7 +213,7 @@ func (l *lead) ask(req job.PlanRequest) {
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 2 * time.Second},
 		Summary:     fmt.Sprintf("plan %s, attempt %d", about, req.Attempt),
 	})
-	future := workflow.ExecuteActivity(ctx, job.PlanActivity, job.PlanCall{Leader: l.in.Leader, Request: req})
+	future := workflow.ExecuteActivity(ctx, job.PlanActivity, job.PlanCall{Leader: l.in.Leader, Request: req, Trace: l.traced.String()})
 	workflow.Go(l.life, func(ctx workflow.Context) {
 		var reply job.PlanReply
 		err := future.Get(ctx, &reply)

@@ -33,6 +33,7 @@ type lead struct {
 	listed   listing.Listing
 	// cancelled says that the run was cancelled from outside, which the board takes for a stop.
 	cancelled bool
+	traced    *traced
 }
 
 // Lead leads a job: a planner makes subjobs of it, each is done by an expert's graph, an attempt a child run, and the
@@ -41,7 +42,14 @@ type lead struct {
 func (ls *Leaders) Lead(ctx workflow.Context, in protocol.LeaderInput) (*protocol.LeaderResult, error) {
 	l := &lead{in: in}
 	l.life, _ = workflow.NewDisconnectedContext(ctx)
-	l.taken = in.Taken
+	l.traced = newTraced(ctx, ls.spans, &l.in)
+	result, err := l.run(ctx, ls)
+	l.traced.ended(l.life, l.board, err)
+	return result, err
+}
+
+func (l *lead) run(ctx workflow.Context, ls *Leaders) (*protocol.LeaderResult, error) {
+	l.taken = l.in.Taken
 	if err := l.open(ctx, ls); err != nil {
 		return nil, err
 	}
@@ -176,6 +184,7 @@ func (l *lead) now() time.Time { return workflow.Now(l.life) }
 type Leaders struct {
 	experts map[string][]job.Profile
 	find    workflows.Find
+	spans   workflows.Spans
 }
 
 // New returns the workflow over these leaders, whose runs find around them what find says: see [workflows.Config].
@@ -184,6 +193,12 @@ func New(find workflows.Find, leaders ...workflows.Leader) *Leaders {
 	for _, l := range leaders {
 		ls.experts[l.Name] = l.Experts
 	}
+	return ls
+}
+
+// WithSpans makes the leaders tell of their jobs; nil tells nobody. It returns ls.
+func (ls *Leaders) WithSpans(spans workflows.Spans) *Leaders {
+	ls.spans = spans
 	return ls
 }
 

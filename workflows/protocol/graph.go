@@ -84,6 +84,11 @@ type GraphInput struct {
 	// in its own history. See [ExpertRecord].
 	Expert bool `json:"expert,omitempty"`
 
+	// Trace is the span of who asked for the run, as package tracing carries it; "" for none.
+	Trace string `json:"trace,omitempty"`
+	// TraceBefore is the span of the thread's run before this one, its Closing.Trace.
+	TraceBefore string `json:"trace_before,omitempty"`
+
 	unreadable error // why what was sent is none of this
 }
 
@@ -168,6 +173,8 @@ type Closing struct {
 	Behind int64 `json:"behind_ms,omitempty"`
 	// Suspect says which tasks that come next a segment may have run that was lost: the next run's GraphInput.Suspects.
 	Suspect segment.Suspicion `json:"suspect,omitzero"`
+	// Trace is the run's span, "" where nobody traces it: the next run's GraphInput.TraceBefore.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Settings shape a run: see the fields of the same names in GraphInput.
@@ -232,6 +239,23 @@ type Carried struct {
 	Signals []ResumeRequest `json:"signals,omitempty"`
 	// Failure is why the run failed that is held open; nil for one that is not.
 	Failure *pregel.NodeError `json:"failure,omitempty"`
+	// Traced is what is under way of which spans are told once it has ended; nil where nobody traces the run.
+	Traced []UnderWay `json:"traced,omitempty"`
+}
+
+// UnderWay is what of a run is told of when it has ended: with a Question that one, with a Task that, else a superstep.
+type UnderWay struct {
+	Namespace string    `json:"ns,omitempty"`
+	Branch    string    `json:"branch,omitempty"`
+	Step      int       `json:"step,omitempty"`
+	Task      string    `json:"task,omitempty"` // its pregel.Task.Key
+	Node      string    `json:"node,omitempty"`
+	Question  string    `json:"question,omitempty"`
+	About     string    `json:"about,omitempty"`
+	Began     time.Time `json:"began"`
+	// Failed is the type of the error of what has failed and may be retried, and Ended when it did.
+	Failed string    `json:"failed,omitempty"`
+	Ended  time.Time `json:"ended,omitzero"`
 }
 
 // ContinueAt are the bounds at which a run is continued as a new one, each 0 for the default.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/internal/clip"
@@ -27,6 +28,10 @@ type LeaderInput struct {
 	Grace int64 `json:"grace_ms,omitempty"`
 	// Taken are the latest requests by update that this run's predecessor took, where this run only continues it.
 	Taken life.TakenList `json:"taken,omitempty"`
+	// Trace is the span of who asked for the job, as in [GraphInput]; Began is when the run began, of those that are continued the
+	// first, where somebody traces it.
+	Trace string    `json:"trace,omitempty"`
+	Began time.Time `json:"began,omitzero"`
 }
 
 // LeaderResult is what a leader's run leaves behind: the result of one whose job finished or was stopped, the detail of

@@ -57,6 +57,8 @@ type InvokeRequest struct {
 	Settings *Settings `json:"settings,omitempty"`
 	// Asked is who asks for it, and why.
 	Asked Asked `json:"asked,omitzero"`
+	// Trace is as in GraphInput.
+	Trace string `json:"trace,omitempty"`
 	RestRequest
 }
 
