@@ -120,7 +120,7 @@ func (s crons) createCron(w http.ResponseWriter, r *http.Request) error {
 	if json.Unmarshal(payload["assistant_id"], &named) != nil || named == "" {
 		return refuse(http.StatusUnprocessableEntity, "assistant_id is missing")
 	}
-	of, err := assistants{s.Server}.named(r.Context(), named)
+	of, err := assistants(s).named(r.Context(), named)
 	if err != nil {
 		return err
 	}

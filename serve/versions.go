@@ -152,7 +152,7 @@ func (s assistants) deleteAssistant(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	s.known.note(kept.Line())
-	if err := (crons{s.Server}).endOf(r.Context(), a); err != nil {
+	if err := (crons(s)).endOf(r.Context(), a); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
