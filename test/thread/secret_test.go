@@ -201,18 +201,18 @@ func TestRotationUnderLoadLosesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	modes := []thread.StartRequest{{}, {Fused: true}, {Durability: superstep.DurabilityAsync}, {Durability: superstep.DurabilityExit}}
-	turning, turned := make(chan struct{}), make(chan int)
-	go func() {
+	stages, turned := make(chan struct{}, 48), make(chan int)
+	go func() { // a new key with every fourth stage that a run has reached, while the others are on their way
 		n := 0
 		defer func() { turned <- n }()
-		for {
-			select {
-			case <-turning:
+		for reached := 1; ; reached++ {
+			if _, ok := <-stages; !ok {
 				return
-			case <-time.After(300 * time.Millisecond): // the pace of rotations, nothing is awaited by it
 			}
-			n++
-			file.rotate(fmt.Sprintf("k-%d", n))
+			if reached%4 == 0 {
+				n++
+				file.rotate(fmt.Sprintf("k-%d", n))
+			}
 		}
 	}()
 	var all sync.WaitGroup
@@ -224,12 +224,15 @@ func TestRotationUnderLoadLosesNothing(t *testing.T) {
 			start := modes[i%len(modes)]
 			start.Graph, start.Thread, start.Input = "counting", id, json.RawMessage(`{}`)
 			_, err := c.Start(ctx, start)
+			stages <- struct{}{}
 			if err == nil {
 				_, err = c.Wait(ctx, id)
 			}
+			stages <- struct{}{}
 			if err == nil {
 				_, err = c.Resume(ctx, thread.ResumeRequest{Thread: id, Value: json.RawMessage(`"yes"`)})
 			}
+			stages <- struct{}{}
 			view, waited := c.Wait(ctx, id)
 			if err = errors.Join(err, waited); err != nil || view.Status != thread.StatusFinished {
 				t.Errorf("%s: %v %v", id, view.Status, err)
@@ -237,10 +240,8 @@ func TestRotationUnderLoadLosesNothing(t *testing.T) {
 		})
 	}
 	all.Wait()
-	close(turning)
-	n := <-turned
-	t.Logf("%d changes of the key file under %d runs", n, len(ids))
-	require.Greater(t, n, 3)
+	close(stages)
+	require.Equal(t, 3*len(ids)/4, <-turned, "changes of the key file")
 	fresh, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: queue, DataConverter: file.keys().Converter(nil)})
 	require.NoError(t, err)
 	for _, id := range ids {
