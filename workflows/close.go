@@ -49,7 +49,7 @@ func (r *run) leaves() protocol.Closing {
 
 // finished ends the run with its output.
 func (r *run) finished(ctx workflow.Context) (*protocol.GraphResult, error) {
-	r.listed.showAs(ctx, protocol.StatusFinished)
+	r.listed.showFinished(ctx)
 	r.replied(ctx)
 	result := r.result()
 	result.Behind = r.doubt.ago(ctx)

@@ -56,11 +56,14 @@ func noteBegan(ctx workflow.Context) {
 // continueUnderWay is continueAsNew between two tasks. Long before the run is full it starts no more of them until that
 // can be: hold says that nothing is to be started now.
 func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
-	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.due(ctx) || r.clock.expired || r.segments.expired != nil {
+	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.room.due(ctx) || r.clock.expired || r.segments.expired != nil {
 		return false
 	}
-	if r.tasks.running > 0 || len(r.tasks.results) > 0 || r.segments.under != nil {
+	if r.underWay() {
 		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.ContinueAt.Filled().HoldEvents
+	}
+	if r.waiters.move(ctx); !r.due(ctx) {
+		return false
 	}
 	r.drain(r.life.Drain)
 	r.loop.PutBack(r.tasks.queue...)

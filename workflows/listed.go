@@ -104,6 +104,16 @@ func (l *listed) showEnd(ctx workflow.Context, status string) {
 	l.End(ctx, status)
 }
 
+// showFinished shows that the run ends because nothing is left to do.
+func (l *listed) showFinished(ctx workflow.Context) {
+	l.status = protocol.StatusFinished
+	if l.Silent() {
+		workflow.SetCurrentDetails(ctx, l.details())
+		return
+	}
+	l.show(ctx)
+}
+
 // showAs shows the run with that status from now on.
 func (l *listed) showAs(ctx workflow.Context, status string) {
 	l.status = status

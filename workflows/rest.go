@@ -201,7 +201,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 		if ctx.Err() == nil && full == nil && r.segments.expired == nil && r.life.State.Paused == nil && !hold {
 			r.startTasks(ctx)
 		}
-		if r.tasks.running == 0 && len(r.tasks.results) == 0 && r.segments.under == nil {
+		if !r.underWay() {
 			if r.pausedBeforeTasks(ctx) {
 				if r.waitUnpaused(ctx) {
 					continue
@@ -237,6 +237,11 @@ func (r *run) runTasks(ctx workflow.Context) {
 	if !r.drainIsToCome() {
 		r.life.Drained()
 	}
+}
+
+// underWay reports whether tasks are, or have ended without the loop's knowing of it.
+func (r *run) underWay() bool {
+	return r.tasks.running > 0 || len(r.tasks.results) > 0 || r.segments.under != nil
 }
 
 // startTasks starts what waits, in a segment or as an activity for each task. Those of a superstep out of time wait for

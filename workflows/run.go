@@ -50,7 +50,7 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}
 	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, counts: counts, again: takenOver(ctx)}
 	r.updates = &updates{report: r.report, doubt: doubt}
-	r.waiters = &waiters{people: p, room: r.room, goesOn: r.mayGoOn}
+	r.waiters = &waiters{people: p, goesOn: r.mayGoOn}
 	var begun beginning
 	e.program, begun = g.program(ctx, &e.in)
 	p.listed.Listing = list(ctx, &e.in, begun)

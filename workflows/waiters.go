@@ -16,20 +16,19 @@ const maxStanding = 16 << 10
 // waiters are those who are told when the run rests or ends: one update for each, in the place of a look at every event.
 type waiters struct {
 	*people
-	room   *room
 	goesOn func() bool // as [run.mayGoOn]
 
 	now  int                        // those that wait
 	told map[string]*pregel.HadList // the long lists as they were told last: only what is new in them is looked at
 	// closing says that the run is about to end, ends that it does so before its workflow task is over.
 	closing, ends bool
+	// moves says that the run is continued as a new one once nobody waits here: that one is to be asked.
+	moves bool
 }
 
 // refuse is the validator: who is refused leaves no event.
-func (w *waiters) refuse(ctx workflow.Context, _ protocol.RestRequest) error {
+func (w *waiters) refuse(_ workflow.Context, _ protocol.RestRequest) error {
 	switch {
-	case w.room.due(ctx):
-		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to be continued as a new one: ask that one")
 	case w.now >= mostWaiters:
 		return protocol.Refuse(protocol.ErrTypeBusy, "%d others wait already for the run to rest: follow its history", w.now)
 	case w.updates >= w.in.ContinueAt.Filled().Updates:
@@ -60,11 +59,21 @@ func (w *waiters) await(ctx workflow.Context, has map[string]pregel.Had, input p
 	defer func() { w.now-- }()
 	wait, _ := workflow.NewDisconnectedContext(ctx)
 	GiveWay(wait)
-	_ = workflow.Await(wait, func() bool { return w.ends || w.rests() || w.room.due(wait) })
+	_ = workflow.Await(wait, func() bool { return w.ends || w.moves || w.rests() })
 	if !w.ends && !w.rests() {
 		return protocol.RestReply{Moved: true}
 	}
 	return protocol.RestReply{Status: w.status, Ends: w.ends, Stands: w.stands(wait, has, input)}
+}
+
+// move sends those who wait to the run that continues this one.
+func (w *waiters) move(ctx workflow.Context) {
+	if w.now == 0 {
+		return
+	}
+	w.moves = true
+	GiveWay(ctx)
+	w.moves = false
 }
 
 // rests reports whether nothing goes on before somebody lets it.

@@ -3,7 +3,10 @@ package workflows_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -24,6 +27,22 @@ func (r *rig) rest(thread, id string) <-chan protocol.RestReply {
 		replies <- reply
 	}()
 	return replies
+}
+
+// accepted reports whether the newest run has accepted the updates of these ids.
+func (r *rig) accepted(thread string, ids ...string) bool {
+	events := r.client.GetWorkflowHistory(r.ctx, thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	found := 0
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if slices.Contains(ids, e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetMeta().GetUpdateId()) {
+			found++
+		}
+	}
+	return found == len(ids)
 }
 
 // TestWaitsForARest: a run under way tells when it asks and when it ends, also who waits while it does already.
@@ -109,33 +128,50 @@ func TestManyWaiters(t *testing.T) {
 	r.finished(run)
 }
 
-// TestAWaitGivesWay: a run that is long enough is continued as a new one all the same, and whoever waits asks that one.
+// TestAWaitGivesWay: whoever waits keeps no run that is long enough from being continued as a new one, and asks that one; a run is long
+// long before its superstep ends, and until then nobody asks again and again.
 func TestAWaitGivesWay(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	g, release := slowGraph()
-	r.work(g)
-	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "slow", Input: input(`{}`), ContinueAt: &protocol.ContinueAt{Events: 60}})
-	s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Questions) == 1 })
+	r.work(graph("long", map[string]graphadapter.Node{"slow": g.Nodes["slow"], "after": says("after")},
+		[]string{"slow", "after"}, to(pregel.Start, "slow"), to("slow", "after")))
+	thread, enough := testserver.Queue(t), 40
+	run := r.start(thread, protocol.GraphInput{Graph: "long", Input: input(`{}`), ContinueAt: &protocol.ContinueAt{Events: enough, Life: 1}})
+	pending, length := 0, int64(0)
+	look := func() {
+		described, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending, length = len(described.GetPendingActivities()), described.GetWorkflowExecutionInfo().GetHistoryLength()
+	}
+	await(t, "the node in its activity", func() bool { look(); return pending == 1 }, func() any { return r.runs(thread) })
 	waits := r.rest(thread, "w")
-	for n := 0; len(waits) == 0; n++ {
+	for n := 0; length < int64(enough)+10 || n%2 > 0; n++ {
 		id := fmt.Sprintf("p%d", n)
 		if err := r.callOnce(thread, protocol.UpdatePause, id, protocol.PauseRequest{ID: id, Unpause: n%2 > 0}, nil); err != nil {
 			t.Fatal(err)
 		}
+		look()
 	}
-	if reply := <-waits; !reply.Moved {
-		t.Errorf("it rests as %+v", reply)
-	}
-	if err := r.callOnce(thread, protocol.UpdatePause, "last", protocol.PauseRequest{ID: "last", Unpause: true}, nil); err != nil {
-		t.Fatal(err)
+	late := r.rest(thread, "late") // of a run that is due
+	await(t, "both waits are taken", func() bool { return r.accepted(thread, "w", "late") }, func() any { return r.runs(thread) })
+	select {
+	case reply := <-waits:
+		t.Fatalf("while its task is under way it rests as %+v", reply)
+	default:
 	}
 	close(release)
-	if _, err := r.update(thread, answer("a", s.Questions[0], `"yes"`)); err != nil {
-		t.Fatal(err)
+	for _, w := range []<-chan protocol.RestReply{waits, late} {
+		if reply := <-w; !reply.Moved {
+			t.Errorf("it rests as %+v", reply)
+		}
 	}
 	r.finished(run)
+	if runs := r.runs(thread); len(runs) != 2 {
+		t.Errorf("the runs are %v", runs)
+	}
 }
 
 // TestWaitersWithoutCache runs those of above again in a process that keeps no workflow between tasks.

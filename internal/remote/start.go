@@ -225,7 +225,6 @@ func (c *server) startOptions(thread, graph string, memo map[string]string, has 
 	if has.Lists {
 		options.TypedSearchAttributes = temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(graph),
-			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),
 		)
 	}
 	return options
@@ -234,8 +233,7 @@ func (c *server) startOptions(thread, graph string, memo map[string]string, has 
 // runAttributes are the search attributes of a run that begins.
 func runAttributes(graph string) *commonpb.SearchAttributes {
 	return &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
-		protocol.AttributeGraph:  keyword(graph),
-		protocol.AttributeStatus: keyword(protocol.StatusRunning),
+		protocol.AttributeGraph: keyword(graph),
 	}}
 }
 

@@ -85,7 +85,6 @@ func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.Child
 	if l.in.Found.Lists {
 		o.TypedSearchAttributes = temporal.NewSearchAttributes(
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph).ValueSet(expert.Graph),
-			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning),
 			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeParent).ValueSet(job.WorkflowID(a.Job)))
 	}
 	return o

@@ -2,6 +2,7 @@
 package listing
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -20,9 +21,10 @@ const maxApproverBytes = 1500
 
 // Listing is what lists were told of a run last.
 type Listing struct {
-	found protocol.Found
-	shown Shown
-	noted bool // there is a memo of questions
+	found  protocol.Found
+	shown  Shown
+	noted  bool // there is a memo of questions
+	silent bool
 }
 
 // Shown is what lists show of a run.
@@ -38,7 +40,8 @@ type Shown struct {
 func Open(ctx workflow.Context, found protocol.Found) Listing {
 	l := Listing{found: found}
 	_, l.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
-	l.shown.Status, _ = workflow.GetTypedSearchAttributes(ctx).GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus))
+	status, said := workflow.GetTypedSearchAttributes(ctx).GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus))
+	l.shown.Status, l.silent = cmp.Or(status, protocol.StatusRunning), !said
 	return l
 }
 
@@ -61,8 +64,7 @@ func Begin(ctx workflow.Context, found protocol.Found, graph, spec string) Listi
 	}
 	named := temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph)
 	if _, said := workflow.GetTypedSearchAttributes(ctx).GetKeyword(named); found.Lists && !said {
-		updates := []temporal.SearchAttributeUpdate{named.ValueSet(graph),
-			temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(protocol.StatusRunning)}
+		updates := []temporal.SearchAttributeUpdate{named.ValueSet(graph)}
 		if parent := info.ParentWorkflowExecution; parent != nil {
 			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(protocol.AttributeParent).ValueSet(parent.ID))
 		}
@@ -93,7 +95,7 @@ func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
 	if now.Status == was.Status && now.Open == was.Open && slices.Equal(now.Nodes, was.Nodes) && !other {
 		return
 	}
-	l.shown = now
+	l.shown, l.silent = now, false
 	updates := now.attributes()
 	if l.found.Inbox && (other || l.noted != (len(now.Note.Questions) > 0)) {
 		updates = append(updates, noteAttributes(now.Note)...)
@@ -111,6 +113,10 @@ func (l *Listing) End(ctx workflow.Context, status string) {
 		upsert(ctx, []temporal.SearchAttributeUpdate{temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(status)})
 	}
 }
+
+// Silent reports whether lists were told nothing but whose run it is. When such a run finishes there is nothing to tell either:
+// Temporal's own status says so, and an update costs an event, and a third of what the server's index does for a short run.
+func (l *Listing) Silent() bool { return l.silent }
 
 func (s Shown) attributes() []temporal.SearchAttributeUpdate {
 	return []temporal.SearchAttributeUpdate{
