@@ -229,21 +229,12 @@ const specTimeout = 5 * time.Second
 type specs struct {
 	ask   Specs
 	known sync.Map // of *pregel.Spec
-	here  sync.Map // fingerprints of the graphs that the worker serves, by name
 }
 
 // differs reports whether a graph is another version than that of the fingerprint.
 func (s *specs) differs(g *graphadapter.Graph, print string) (bool, error) {
-	here, known := s.here.Load(g.Spec.Name)
-	if !known {
-		made, err := graphadapter.Fingerprint(g.Spec)
-		if err != nil {
-			return false, err
-		}
-		s.here.Store(g.Spec.Name, made)
-		here = made
-	}
-	return here != print, nil
+	here, err := g.Fingerprint()
+	return here != print, err
 }
 
 // began returns the graph of a run that is of another version than this worker's; nil when it is the same.

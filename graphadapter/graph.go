@@ -104,6 +104,10 @@ type Graph struct {
 	once       sync.Once
 	program    *pregel.Program
 	programErr error
+
+	printOnce sync.Once
+	print     string
+	printErr  error
 }
 
 // NameOf returns the name of the graph that a task is of; the root's when there is no such subgraph.
@@ -112,6 +116,12 @@ func (g *Graph) NameOf(task *pregel.Task) string {
 		return sub.Spec.Name
 	}
 	return g.Spec.Name
+}
+
+// Fingerprint is [Fingerprint] of the graph's Spec. It is made once: every run asks for it.
+func (g *Graph) Fingerprint() (string, error) {
+	g.printOnce.Do(func() { g.print, g.printErr = Fingerprint(g.Spec) })
+	return g.print, g.printErr
 }
 
 // Program returns the graph's compiled Spec. It is compiled once; the error is that of pregel.Compile.

@@ -71,17 +71,15 @@ func begin(ctx workflow.Context, in *protocol.GraphInput, around func(namespace 
 }
 
 // list shows a run in lists from its beginning on.
-func list(ctx workflow.Context, in *protocol.GraphInput, begun beginning) listing.Listing {
-	if in.Carried != nil {
-		return listing.Open(ctx, *in.Found)
+func list(ctx workflow.Context, e *engine, begun beginning) listing.Listing {
+	if e.in.Carried != nil {
+		return listing.Open(ctx, *e.in.Found)
 	}
 	noted := ""
-	if begun.Spec != nil {
-		if print, err := graphadapter.Fingerprint(begun.Spec); err == nil && print != in.Noted {
-			noted = print
-		}
+	if begun.Spec != nil && e.print() != e.in.Noted {
+		noted = e.print()
 	}
-	return listing.Begin(ctx, *in.Found, in.Graph, noted)
+	return listing.Begin(ctx, *e.in.Found, e.in.Graph, noted)
 }
 
 // Reader is the Graph workflow for reading one past run: a replay of the run's history tells its sink what happened.

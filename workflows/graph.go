@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"superstep.dev/approval"
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/figures"
@@ -198,7 +197,7 @@ func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
 		all := graph.AllSchemas()
 		reply.Schemas = &all
 	}
-	if print, err := graphadapter.Fingerprint(graph.Spec); err == nil {
+	if print, err := graph.Fingerprint(); err == nil {
 		reply.Print = print
 	}
 	if req.Input != nil && graph.CheckInput != nil {

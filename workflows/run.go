@@ -53,7 +53,7 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	r.waiters = &waiters{people: p, goesOn: r.mayGoOn}
 	var begun beginning
 	e.program, begun = g.program(ctx, &e.in)
-	p.listed.Listing = list(ctx, &e.in, begun)
+	p.listed.Listing = list(ctx, e, begun)
 	return r, begun
 }
 

@@ -99,7 +99,7 @@ func (r *Request) put(ref graphadapter.Reference, v pregel.Value) error {
 
 // Serves drops the Spec, or the reference to it, when that is the one of g: g is compiled already.
 func (r *Request) Serves(g *graphadapter.Graph) error {
-	print, err := graphadapter.Fingerprint(g.Spec)
+	print, err := g.Fingerprint()
 	if err == nil && print == r.Print {
 		r.Spec = nil
 		r.References = slices.DeleteFunc(r.References, func(ref graphadapter.Reference) bool { return ref.Part == graphadapter.PartSpec })

@@ -252,7 +252,7 @@ func (t *Thread) SubgraphHistory(ctx context.Context, path []string) ([]past.Che
 
 // belongs refuses a thread whose checkpoints were made by another graph: nothing could read them.
 func (h *history) belongs(g *graphadapter.Graph, id string) error {
-	print, err := graphadapter.Fingerprint(g.Spec)
+	print, err := g.Fingerprint()
 	if err != nil {
 		return err
 	}
