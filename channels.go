@@ -23,7 +23,7 @@ type channel interface {
 	// declare returns the field's channel as the Spec has it.
 	declare(name string, o fieldOptions) (declaration, error)
 	// bind gives the field the value that the task read. It is decoded at the first Get.
-	bind(s *scope, field string, raw pregel.Value)
+	bind(s *scope, field string, raw pregel.Held)
 	// load decodes the bound value now; an undecodable one is reported to its scope.
 	load()
 	// written returns what was written since bind, without channel names. An error says what cannot be encoded.
@@ -113,7 +113,7 @@ func (s *scope) failure() error {
 
 // stored is a channel's value as one task read it. All copies of the task's state share it, no other task does.
 type stored[T any] struct {
-	raw   pregel.Value
+	raw   pregel.Held
 	field string
 	scope *scope
 	// copies says that the field hands out nothing but copies of the value, a list or a map.
@@ -139,7 +139,7 @@ func (s *stored[T]) decode() {
 	if kept := s.kept(); kept != nil {
 		v, err = kept.Decode(s.raw, s.copies)
 	} else {
-		err = jsonfit.Decode(s.raw, &v)
+		err = jsonfit.Decode(s.raw.Value(), &v)
 	}
 	if err != nil {
 		s.scope.fail(&StateError{Graph: s.scope.graph, Node: s.scope.node, Field: s.field,
@@ -157,7 +157,7 @@ type decodedField struct {
 
 // kept is the field's value as tasks of the same driver have decoded it; nil where nothing is kept.
 func (s *stored[T]) kept() *jsonfit.Kept[T] {
-	if s.scope.decoded == nil || len(s.raw) < jsonfit.MinKept || !jsonfit.CanKeep[T]() {
+	if s.scope.decoded == nil || s.raw.Len() < jsonfit.MinKept || !jsonfit.CanKeep[T]() {
 		return nil
 	}
 	key := decodedField{s.scope.graph, s.field, reflect.TypeFor[T]()}
@@ -203,7 +203,7 @@ type field[V, U any] struct {
 // IsZero reports whether the field was neither read nor written.
 func (f field[V, U]) IsZero() bool { return f.read == nil && f.local == nil }
 
-func (f *field[V, U]) bind(s *scope, name string, raw pregel.Value) {
+func (f *field[V, U]) bind(s *scope, name string, raw pregel.Held) {
 	*f = field[V, U]{read: &stored[V]{raw: raw, field: name, scope: s}}
 }
 
@@ -216,7 +216,7 @@ func (f *field[V, U]) write(u U, overwrite bool) {
 // encoded is the value as it was read, or what get makes of it and the task's writes.
 func (f field[V, U]) encoded(get func() V) (pregel.Value, error) {
 	if f.local == nil && f.read != nil {
-		return f.read.raw, nil
+		return f.read.raw.Value(), nil
 	}
 	return jsonfit.Encode(get())
 }
@@ -290,7 +290,7 @@ func (c single[T]) MarshalJSON() ([]byte, error) { return c.encode() }
 // UnmarshalJSON sets the value.
 func (c *single[T]) UnmarshalJSON(data []byte) error { return unmarshal(data, c.Set) }
 
-func (c *single[T]) bind(s *scope, field string, raw pregel.Value) {
+func (c *single[T]) bind(s *scope, field string, raw pregel.Held) {
 	*c = single[T]{read: &stored[T]{raw: raw, field: field, scope: s}}
 }
 
@@ -310,7 +310,7 @@ func (c single[T]) encode() (pregel.Value, error) {
 	case c.set != nil:
 		return jsonfit.Encode(*c.set)
 	case c.read != nil:
-		return c.read.raw, nil
+		return c.read.raw.Value(), nil
 	}
 	return pregel.Null, nil
 }

@@ -169,9 +169,9 @@ func TestKeptIsAsDecoded(t *testing.T) {
 			if raw = text(r, raw, kind); r.IntN(8) == 0 {
 				raw += "" // read again
 			}
-			values := map[string]pregel.Value{}
+			values := map[string]pregel.Held{}
 			for _, f := range schemaFor[read]().fields {
-				values[f.name] = pregel.Value(raw)
+				values[f.name] = pregel.Hold(pregel.Value(raw))
 			}
 			var mine, plain read
 			sc, without := newScope("g", "n"), newScope("g", "n")
@@ -199,7 +199,7 @@ func TestWhatIsKept(t *testing.T) {
 	bind := func() (out read) {
 		sc := newScope("g", "n")
 		sc.decoded = kept
-		schemaFor[read]().bind(&out, sc, map[string]pregel.Value{"strings": pregel.Value(raw), "counts": pregel.Value(raw), "custom": pregel.Value(raw)})
+		schemaFor[read]().bind(&out, sc, pregel.HoldAll(map[string]pregel.Value{"strings": pregel.Value(raw), "counts": pregel.Value(raw), "custom": pregel.Value(raw)}))
 		return out
 	}
 	first := bind()

@@ -55,7 +55,7 @@ func (c *List[T]) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, func(read []T) { c.Append(read...) })
 }
 
-func (c *List[T]) bind(s *scope, name string, raw pregel.Value) {
+func (c *List[T]) bind(s *scope, name string, raw pregel.Held) {
 	c.field.bind(s, name, raw)
 	c.read.copies = true
 }
@@ -122,7 +122,7 @@ func (c *Topic[T]) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, func(read []T) { c.Publish(read...) })
 }
 
-func (c *Topic[T]) bind(s *scope, name string, raw pregel.Value) {
+func (c *Topic[T]) bind(s *scope, name string, raw pregel.Held) {
 	c.field.bind(s, name, raw)
 	c.read.copies = true
 }
@@ -207,7 +207,7 @@ func (c *Map[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (c *Map[T]) bind(s *scope, name string, raw pregel.Value) {
+func (c *Map[T]) bind(s *scope, name string, raw pregel.Held) {
 	c.field.bind(s, name, raw)
 	c.read.copies = true
 }

@@ -132,7 +132,7 @@ func (c *Messages) declare(name string, o fieldOptions) (declaration, error) {
 	}, o.none()
 }
 
-func (c *Messages) bind(s *scope, field string, raw pregel.Value) {
+func (c *Messages) bind(s *scope, field string, raw pregel.Held) {
 	c.field.bind(s, field, raw)
 	c.read.copies, c.task = true, s
 }
@@ -186,7 +186,7 @@ func (c Messages) folded(id func() string) (pregel.Value, error) {
 	}
 	var current pregel.Value
 	if c.read != nil {
-		current = c.read.raw
+		current = c.read.raw.Value()
 	}
 	reducer, _ := pregel.Builtin(messagesReducer)
 	return reducer.Reduce(current, []pregel.Value{writes[0].Value})
@@ -197,7 +197,7 @@ func (c Messages) encode() (pregel.Value, error) {
 	case c.local != nil:
 		return c.folded(uuid.NewString)
 	case c.read != nil:
-		return c.read.raw, nil
+		return c.read.raw.Value(), nil
 	}
 	return pregel.Value("[]"), nil
 }

@@ -43,7 +43,7 @@ func bound(t *testing.T, values string) (allChannels, *scope) {
 	require.NoError(t, json.Unmarshal([]byte(values), &raw))
 	var s allChannels
 	sc := newScope("g", "n")
-	schemaFor[allChannels]().bind(&s, sc, raw)
+	schemaFor[allChannels]().bind(&s, sc, pregel.HoldAll(raw))
 	return s, sc
 }
 
@@ -237,7 +237,7 @@ func TestNumbersInsideAnAnyStayExact(t *testing.T) {
 		Any Value[any] `json:"any"`
 	}
 	var s state
-	schemaFor[state]().bind(&s, newScope("g", "n"), map[string]pregel.Value{"any": pregel.Value(`{"n":9007199254740993}`)})
+	schemaFor[state]().bind(&s, newScope("g", "n"), pregel.HoldAll(map[string]pregel.Value{"any": pregel.Value(`{"n":9007199254740993}`)}))
 	assert.Equal(t, json.Number("9007199254740993"), s.Any.Get().(map[string]any)["n"])
 }
 
@@ -303,7 +303,7 @@ func BenchmarkBindReadCollect(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var state allChannels
-		s.bind(&state, newScope("g", "n"), values)
+		s.bind(&state, newScope("g", "n"), pregel.HoldAll(values))
 		state.Sum.Add(state.Value.Get())
 		state.List.Append("one more")
 		writes, err := s.collect(&state, newScope("g", "n"))

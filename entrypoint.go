@@ -72,11 +72,11 @@ func entrypointFunc[In, Out any](name string, fn func(context.Context, In) (Out,
 	return func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
 		var none pregel.Command
 		var input In
-		if err := jsonfit.Decode(in.State[pregel.FunctionInput], &input); err != nil {
+		if err := jsonfit.Decode(in.State[pregel.FunctionInput].Value(), &input); err != nil {
 			return none, graphadapter.Permanent(inputError[In](newScope(name, name), err))
 		}
 		t, _ := taskrun.TaskFrom(ctx)
-		e := &entry{task: t.Info(), previous: in.State[pregel.FunctionPrevious]}
+		e := &entry{task: t.Info(), previous: in.State[pregel.FunctionPrevious].Value()}
 		returned, err := fn(context.WithValue(ctx, entryKey{}, e), input)
 		if err != nil {
 			return none, err
@@ -157,7 +157,7 @@ func (c *compiler) entrypoint(n nodeDecl, returns reflect.Type) *graphadapter.Gr
 	if node.Cache != nil && node.Cache.Key != nil {
 		key := node.Cache.Key // of the function's argument, as it is of a Send's
 		node.Cache.Key = func(in graphadapter.Input) (string, error) {
-			return key(graphadapter.Input{Arg: in.State[pregel.FunctionInput]})
+			return key(graphadapter.Input{Arg: in.State[pregel.FunctionInput].Value()})
 		}
 	}
 	g := &graphadapter.Graph{

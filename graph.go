@@ -94,7 +94,7 @@ func decodeOutput[Out any](graph string, values map[string]pregel.Value, decoded
 	}
 	sc, s := newScope(graph, ""), schemaOf(t)
 	sc.decoded = decoded
-	s.bind(&out, sc, values)
+	s.bind(&out, sc, pregel.HoldAll(values))
 	s.load(&out)
 	return out, sc.failure()
 }

@@ -60,7 +60,7 @@ func readInput[In any](sc *scope, in graphadapter.Input, fromState bool) (In, er
 		}
 		return out, nil
 	}
-	values := map[string]pregel.Value(in.State)
+	values := map[string]pregel.Held(in.State)
 	if in.Arg != nil {
 		values, sc.decoded = nil, nil // each Send has an argument of its own
 		if jsonfit.KindOf(in.Arg) != '{' {

@@ -41,7 +41,7 @@ func TestANodeReadsItsStateAndReturnsItsWrites(t *testing.T) {
 		s.Value.Set(s.Value.Get() + 1)
 		return Command[allChannels]{Update: s, Goto: append(To("next", End), Send("next", ticket{7})...)}, nil
 	})
-	got, err := run(t.Context(), graphadapter.Input{State: graphadapter.State{"value": pregel.Value("4")}})
+	got, err := run(t.Context(), graphadapter.Input{State: graphadapter.State{"value": pregel.Hold(pregel.Value("4"))}})
 	require.NoError(t, err)
 	assert.Equal(t, pregel.Command{
 		Update: []pregel.Write{{Channel: "value", Value: pregel.Value("5")}},
@@ -56,7 +56,7 @@ func TestANodeReachedByASendReadsTheArgument(t *testing.T) {
 			assert.False(t, s.Any.IsSet(), "the state is not its input")
 			return Command[allChannels]{}, nil
 		})
-		_, err := run(t.Context(), graphadapter.Input{State: graphadapter.State{"any": pregel.Value(`"x"`)}, Arg: pregel.Value(`{"value":9}`)})
+		_, err := run(t.Context(), graphadapter.Input{State: graphadapter.State{"any": pregel.Hold(pregel.Value(`"x"`))}, Arg: pregel.Value(`{"value":9}`)})
 		assert.NoError(t, err)
 		_, err = run(t.Context(), graphadapter.Input{Arg: pregel.Value(`9`)})
 		assert.ErrorContains(t, err, "cannot read the input as superstep.allChannels: the argument of the Send is the number 9, not an object")
@@ -83,7 +83,7 @@ func TestANodeWhoseStateDoesNotDecodeFailsForGood(t *testing.T) {
 		}
 		return Command[allChannels]{}, nil
 	})
-	_, err := run(t.Context(), graphadapter.Input{State: graphadapter.State{"value": pregel.Value(`"x"`)}})
+	_, err := run(t.Context(), graphadapter.Input{State: graphadapter.State{"value": pregel.Hold(pregel.Value(`"x"`))}})
 	var wrong *StateError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, "value", wrong.Field)
@@ -161,13 +161,13 @@ func TestBranchesReadTheState(t *testing.T) {
 		}
 		return nil, nil
 	})
-	got, err := route(t.Context(), graphadapter.State{"value": pregel.Value("250")})
+	got, err := route(t.Context(), graphadapter.State{"value": pregel.Hold(pregel.Value("250"))})
 	require.NoError(t, err)
 	assert.Equal(t, []pregel.Target{{Node: "next"}}, got)
-	got, err = route(t.Context(), graphadapter.State{"value": pregel.Value("1")})
+	got, err = route(t.Context(), graphadapter.State{"value": pregel.Hold(pregel.Value("1"))})
 	require.NoError(t, err)
 	assert.Empty(t, got)
-	_, err = route(t.Context(), graphadapter.State{"value": pregel.Value(`"x"`)})
+	_, err = route(t.Context(), graphadapter.State{"value": pregel.Hold(pregel.Value(`"x"`))})
 	assert.ErrorContains(t, err, `field "value"`)
 }
 

@@ -258,7 +258,7 @@ func approvedFirst[In any](ask func(In) (approval.Action, bool)) func(*router, b
 		return func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
 			read := in
 			if !fromState && read.Arg == nil {
-				read.Arg = in.State[pregel.FunctionInput] // an entrypoint's
+				read.Arg = in.State[pregel.FunctionInput].Value() // an entrypoint's
 			}
 			sc := taskScope(ctx, r.graph, r.node)
 			input, err := readInput[In](sc, read, fromState)

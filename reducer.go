@@ -129,7 +129,7 @@ func (c Reduced[T, R]) folded(changes []*change[T]) (pregel.Value, error) {
 	case overwritten(changes):
 		current, updates = updates[0], updates[1:]
 	case c.read != nil:
-		current = c.read.raw
+		current = c.read.raw.Value()
 	default:
 		current = reducerOf[T, R]{}.Zero()
 	}
@@ -197,7 +197,7 @@ func (c Reduced[T, R]) encode() (pregel.Value, error) {
 	case len(changes) > 0:
 		return c.folded(changes)
 	case c.read != nil:
-		return c.read.raw, nil
+		return c.read.raw.Value(), nil
 	}
 	if zero := (reducerOf[T, R]{}).Zero(); zero != nil {
 		return zero, nil

@@ -182,12 +182,12 @@ func (f *schemaField) channelAt(state reflect.Value) channel {
 }
 
 // bind fills the struct that state points to with what a task reads.
-func (s *schema) bind(state any, sc *scope, values map[string]pregel.Value) {
+func (s *schema) bind(state any, sc *scope, values map[string]pregel.Held) {
 	v := reflect.ValueOf(state).Elem()
 	for i := range s.fields {
 		f := &s.fields[i]
 		at := f.channelAt(v)
-		if raw := values[f.name]; raw != nil {
+		if raw := values[f.name]; !raw.IsNone() {
 			at.bind(sc, f.name, raw)
 		} else if m, ok := at.(*Messages); ok {
 			m.within(sc)

@@ -66,7 +66,7 @@ func TestSchemasFollowTheStruct(t *testing.T) {
 	}, specs)
 
 	var v state
-	s.bind(&v, newScope("g", "n"), map[string]pregel.Value{"trace": pregel.Value(`["a"]`), "owner": pregel.Value(`"ann"`)})
+	s.bind(&v, newScope("g", "n"), pregel.HoldAll(map[string]pregel.Value{"trace": pregel.Value(`["a"]`), "owner": pregel.Value(`"ann"`)}))
 	assert.Equal(t, []string{"a"}, v.Trace.Get(), "a field of an embedded struct")
 	assert.Equal(t, "ann", v.Owner.Get())
 	v.Trace.Append("b")
@@ -194,7 +194,7 @@ func TestTasksThatReadTheSameStateShareNothing(t *testing.T) {
 	}
 	var states [8]allChannels
 	for i := range states {
-		schemaFor[allChannels]().bind(&states[i], newScope("g", "n"), raw)
+		schemaFor[allChannels]().bind(&states[i], newScope("g", "n"), pregel.HoldAll(raw))
 	}
 	var wg sync.WaitGroup
 	for i := range states {
@@ -209,7 +209,7 @@ func TestTasksThatReadTheSameStateShareNothing(t *testing.T) {
 	}
 	wg.Wait()
 	var fresh allChannels
-	schemaFor[allChannels]().bind(&fresh, newScope("g", "n"), raw)
+	schemaFor[allChannels]().bind(&fresh, newScope("g", "n"), pregel.HoldAll(raw))
 	assert.Equal(t, []string{"a", "b"}, fresh.Order.Get().Items)
 	assert.Equal(t, `{"id":"o","items":["a","b"]}`, string(raw["order"]))
 }
@@ -394,7 +394,7 @@ func FuzzInput(f *testing.F) {
 		}
 		sc := newScope("g", "n")
 		var state refundInput
-		s.bind(&state, sc, values)
+		s.bind(&state, sc, pregel.HoldAll(values))
 		s.load(&state)
 		if err := sc.failure(); err != nil {
 			t.Fatalf("%q is accepted but a node cannot read it: %v", in, err)

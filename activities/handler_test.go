@@ -20,10 +20,10 @@ func TestHandlersContextsAndDrains(t *testing.T) {
 	g.Nodes["mend"] = graphadapter.Node{Handle: func(ctx context.Context, in graphadapter.Input, why *pregel.NodeError) (pregel.Command, error) {
 		task, _ := taskrun.TaskFrom(ctx)
 		task.Drain("mended")
-		return logs(why.Message, string(in.State["log"]), string(task.RunContext())), nil
+		return logs(why.Message, in.State["log"].String(), string(task.RunContext())), nil
 	}}
 	r.work(g)
-	out := r.outcome(r.task("one", pregel.Task{Step: 1, Path: "work!mend", Node: "mend", State: map[string]pregel.Value{"log": pregel.Value("[]")},
+	out := r.outcome(r.task("one", pregel.Task{Step: 1, Path: "work!mend", Node: "mend", State: map[string]pregel.Held{"log": pregel.Hold(pregel.Value("[]"))},
 		Failure: &pregel.NodeError{Type: "boom", Message: "declined", Node: "work"}}))
 	const want = `["declined","[]","{\"tenant\":\"acme\"}"]`
 	if len(out.Update) != 1 || string(out.Update[0].Value) != want || out.Drain != "mended" {

@@ -98,7 +98,7 @@ func TestAValueIsEachTasksOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"channel-0", "channel-1"} {
-			if got := req.Task.State[name]; string(got) != string(v) {
+			if got := req.Task.State[name].Value(); string(got) != string(v) {
 				t.Fatalf("%s is %s", name, got)
 			} else {
 				got[1] = 'X'
@@ -123,7 +123,7 @@ func TestOneTripForAll(t *testing.T) {
 	ask := func(ref graphadapter.Reference, want pregel.Value) {
 		req := request(ref)
 		err := i.fill(t.Context(), aRun, req)
-		if err == nil && string(req.Task.State["channel-0"]) != string(want) {
+		if err == nil && req.Task.State["channel-0"].String() != string(want) {
 			err = fmt.Errorf("got %s, want %s", req.Task.State["channel-0"], want)
 		}
 		errs <- err
@@ -222,7 +222,7 @@ func TestAWrongValueIsNeverGiven(t *testing.T) {
 		t.Errorf("a past that cannot be read reads as %v", err)
 	}
 	i.Sent(ref.Digest, right)
-	if err := i.fill(t.Context(), aRun, req); err != nil || string(req.Task.State["channel-0"]) != string(right) {
+	if err := i.fill(t.Context(), aRun, req); err != nil || req.Task.State["channel-0"].String() != string(right) {
 		t.Errorf("in the end: %v, %s", err, req.Task.State)
 	}
 }

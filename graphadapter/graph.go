@@ -15,7 +15,7 @@ import (
 
 // State is what a function of a graph reads: the channels that have a value, by name. It is shared between tasks and
 // must not be changed.
-type State map[string]pregel.Value
+type State map[string]pregel.Held
 
 // NodeFunc is a node: it reads its input and returns what it writes and where it goes. input.Arg is set when the task
 // was made by a Send; then it is the node's input instead of the state.

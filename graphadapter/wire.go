@@ -143,11 +143,11 @@ func (r *NodeRequest) Fill(value func(Reference) (pregel.Value, error)) error {
 // put fills in one part.
 func (r *NodeRequest) put(ref Reference, v pregel.Value) error {
 	if r.Task.State == nil && (ref.Part == PartChannel || ref.Part == PartRest) {
-		r.Task.State = map[string]pregel.Value{}
+		r.Task.State = map[string]pregel.Held{}
 	}
 	switch ref.Part {
 	case PartChannel:
-		r.Task.State[ref.Channel] = v
+		r.Task.State[ref.Channel] = pregel.Hold(v)
 	case PartRest:
 		return json.Unmarshal(v, &r.Task.State) // adds to it
 	case PartArg:

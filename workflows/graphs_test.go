@@ -103,7 +103,7 @@ func roundsGraph() *graphadapter.Graph {
 	round := says("r")
 	round.Branches = []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
 		var log []string
-		if err := json.Unmarshal(s["log"], &log); err != nil || len(log) == manyRounds {
+		if err := json.Unmarshal(s["log"].Value(), &log); err != nil || len(log) == manyRounds {
 			return []pregel.Target{{Node: pregel.End}}, err
 		}
 		return []pregel.Target{{Node: "round"}}, nil
@@ -118,7 +118,7 @@ func fanOutGraph() *graphadapter.Graph {
 	plan := says("plan")
 	plan.Branches = []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
 		var log []string
-		if err := json.Unmarshal(s["log"], &log); err != nil {
+		if err := json.Unmarshal(s["log"].Value(), &log); err != nil {
 			return nil, err
 		}
 		targets := []pregel.Target{{Node: "left"}, {Node: "right"}}

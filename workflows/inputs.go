@@ -101,17 +101,17 @@ func (in *inputs) shortenSegment(ctx workflow.Context, req *segment.Request, sto
 
 // shortenState leaves the small values of the task's state in place, if they are few.
 func (in *inputs) shortenState(ctx workflow.Context, req *graphadapter.NodeRequest) {
-	small, total := map[string]pregel.Value{}, 0
+	small, total := map[string]pregel.Held{}, 0
 	var rest []identity
 	for _, name := range workflow.DeterministicKeys(req.Task.State) {
 		v := req.Task.State[name]
-		if len(v) > maxInline {
-			req.References = append(req.References, in.refer(ctx, graphadapter.PartChannel, name, in.shared(name, v)))
+		if v.Len() > maxInline {
+			req.References = append(req.References, in.refer(ctx, graphadapter.PartChannel, name, in.shared(name, v.Value())))
 			continue
 		}
 		small[name] = v
-		rest = append(rest, identityOf(name, v))
-		total += len(name) + len(v) + 4
+		rest = append(rest, identityOf(name, v.Value()))
+		total += len(name) + v.Len() + 4
 	}
 	if total > maxInlineState {
 		req.References = append(req.References, in.refer(ctx, graphadapter.PartRest, "", in.bundle(rest, small)))
@@ -135,7 +135,7 @@ func (in *inputs) shared(name string, v pregel.Value) *known {
 }
 
 // bundle is one value for several small ones.
-func (in *inputs) bundle(of []identity, values map[string]pregel.Value) *known {
+func (in *inputs) bundle(of []identity, values map[string]pregel.Held) *known {
 	if !slices.Equal(in.rest.of, of) {
 		body, err := json.Marshal(values)
 		if err != nil {
@@ -170,7 +170,7 @@ const referenceBytes = 150
 func requestSize(req graphadapter.NodeRequest) int {
 	size := 512 + len(req.Task.Arg) + len(req.Task.Ledger) + len(req.Context)
 	for _, name := range workflow.DeterministicKeys(req.Task.State) {
-		size += len(name) + len(req.Task.State[name]) + 4
+		size += len(name) + req.Task.State[name].Len() + 4
 	}
 	for _, a := range req.Task.Answers {
 		size += len(a.Value) + len(a.QuestionID)

@@ -29,11 +29,11 @@ func partsGraph(big pregel.Value) *graphadapter.Graph {
 	plan := graphadapter.Node{
 		Run: func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
 			task, _ := taskrun.TaskFrom(ctx)
-			if err := errors.Join(checks("the context", task.RunContext()), checks("the channel", in.State["big"])); err != nil {
+			if err := errors.Join(checks("the context", task.RunContext()), checks("the channel", in.State["big"].Value())); err != nil {
 				return pregel.Command{}, err
 			}
 			for i := range 30 {
-				if v := in.State[fmt.Sprintf("small-%02d", i)]; !bytes.Equal(v, large(1<<10)) {
+				if v := in.State[fmt.Sprintf("small-%02d", i)].Value(); !bytes.Equal(v, large(1<<10)) {
 					return pregel.Command{}, fmt.Errorf("small channel %d has %d bytes", i, len(v))
 				}
 			}
@@ -49,8 +49,8 @@ func partsGraph(big pregel.Value) *graphadapter.Graph {
 	inner.Spec.Input = []string{}
 	routes := graphadapter.Node{Branches: []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
 		var log []pregel.Value
-		if err := json.Unmarshal(s["log"], &log); err != nil || len(log) == 0 {
-			return nil, fmt.Errorf("the log has %d bytes: %v", len(s["log"]), err)
+		if err := json.Unmarshal(s["log"].Value(), &log); err != nil || len(log) == 0 {
+			return nil, fmt.Errorf("the log has %d bytes: %v", len(s["log"].Value()), err)
 		}
 		return []pregel.Target{{Node: "end"}}, checks("the subgraph's result", log[len(log)-1])
 	}}}

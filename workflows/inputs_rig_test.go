@@ -31,12 +31,12 @@ func (s served) Adapter() *graphadapter.Graph { return s.graph }
 // to the caller.
 func loopGraph(name string, node func(s graphadapter.State, n int) ([]any, error)) *graphadapter.Graph {
 	step := graphadapter.Node{Run: func(_ context.Context, in graphadapter.Input) (pregel.Command, error) {
-		n := number(in.State["n"])
+		n := number(in.State["n"].Value())
 		more, err := node(in.State, n)
 		return writes(append([]any{"n", n + 1}, more...)...), err
 	}}
 	step.Branches = []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
-		if number(s["n"]) < number(s["until"]) {
+		if number(s["n"].Value()) < number(s["until"].Value()) {
 			return []pregel.Target{{Node: "step"}}, nil
 		}
 		return []pregel.Target{{Node: pregel.End}}, nil
@@ -61,8 +61,8 @@ func number(v pregel.Value) (n int) {
 // readsBig is a node's part that wants to find the input's large value in each superstep.
 func readsBig(want pregel.Value) func(graphadapter.State, int) ([]any, error) {
 	return func(s graphadapter.State, n int) ([]any, error) {
-		if !bytes.Equal(s["big"], want) {
-			return nil, fmt.Errorf("in superstep %d the node reads %d bytes, want %d", n+1, len(s["big"]), len(want))
+		if !bytes.Equal(s["big"].Value(), want) {
+			return nil, fmt.Errorf("in superstep %d the node reads %d bytes, want %d", n+1, len(s["big"].Value()), len(want))
 		}
 		return nil, nil
 	}

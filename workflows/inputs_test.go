@@ -49,8 +49,8 @@ func TestAListGrowsByWhatIsAppended(t *testing.T) {
 	r := newRig(t)
 	piece := strings.Repeat("x", size-3)
 	r.serve(superstep.WorkerConfig{}, loopGraph("appends", func(s graphadapter.State, n int) ([]any, error) {
-		if want := n*size + 1; n > 0 && len(s["log"]) != want {
-			return nil, fmt.Errorf("in superstep %d the node reads %d bytes, want %d", n+1, len(s["log"]), want)
+		if want := n*size + 1; n > 0 && len(s["log"].Value()) != want {
+			return nil, fmt.Errorf("in superstep %d the node reads %d bytes, want %d", n+1, len(s["log"].Value()), want)
 		}
 		return []any{"log", []string{piece}}, nil
 	}))
@@ -124,7 +124,7 @@ func TestWorkersTakeTurns(t *testing.T) {
 		return loopGraph("turns", func(s graphadapter.State, n int) ([]any, error) {
 			ran[worker].Add(1)
 			var log []string
-			if err := json.Unmarshal(append([]byte(nil), s["log"]...), &log); n > 0 && (err != nil || len(log) != n || log[n-1] != piece) {
+			if err := json.Unmarshal(append([]byte(nil), s["log"].Value()...), &log); n > 0 && (err != nil || len(log) != n || log[n-1] != piece) {
 				return nil, fmt.Errorf("in superstep %d the node reads %d pieces: %v", n+1, len(log), err)
 			}
 			return []any{"log", []string{piece}}, nil
@@ -156,8 +156,8 @@ func TestOneReplayForAWholeSuperstep(t *testing.T) {
 		name := fmt.Sprintf("n%03d", i)
 		names, edges = append(names, name), append(edges, to(pregel.Start, name))
 		nodes[name] = graphadapter.Node{Run: func(_ context.Context, in graphadapter.Input) (pregel.Command, error) {
-			if !bytes.Equal(in.State["big"], big) {
-				return pregel.Command{}, fmt.Errorf("%s reads %d bytes", name, len(in.State["big"]))
+			if !bytes.Equal(in.State["big"].Value(), big) {
+				return pregel.Command{}, fmt.Errorf("%s reads %d bytes", name, len(in.State["big"].Value()))
 			}
 			return writes("log", []string{name}), nil
 		}}

@@ -66,7 +66,7 @@ func (c *crew) expertGraph(name string) *graphadapter.Graph {
 		Spec: pregel.FunctionSpec(name, pregel.NodeSpec{Name: name}),
 		Nodes: map[string]graphadapter.Node{name: {Run: func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
 			var a job.Assignment
-			if err := json.Unmarshal(in.State[pregel.FunctionInput], &a); err != nil {
+			if err := json.Unmarshal(in.State[pregel.FunctionInput].Value(), &a); err != nil {
 				return pregel.Command{}, err
 			}
 			c.mu.Lock()

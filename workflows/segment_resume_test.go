@@ -33,7 +33,7 @@ func windingGraph() *graphadapter.Graph {
 	counts := func(context.Context, graphadapter.Input) (pregel.Command, error) { return writes("turns", 1), nil }
 	next := func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
 		var turns int
-		if err := json.Unmarshal(s["turns"], &turns); err != nil {
+		if err := json.Unmarshal(s["turns"].Value(), &turns); err != nil {
 			return nil, err
 		}
 		send := pregel.Target{Node: "side", Send: true, Arg: pregel.Value(`1`)}

@@ -145,7 +145,7 @@ func TestSeveralUpdatesOfOneCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.work(branchingGraph(func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
-		if strings.Contains(string(s["log"]), "go left") {
+		if strings.Contains(string(s["log"].Value()), "go left") {
 			return []pregel.Target{{Node: "left"}}, nil
 		}
 		return []pregel.Target{{Node: "right"}}, nil

@@ -42,8 +42,8 @@ func TestStateUpdateThatCannotBeApplied(t *testing.T) {
 		if fails.Load() {
 			return nil, errors.New("no way on")
 		}
-		if !strings.Contains(string(s["log"]), "two") {
-			return nil, fmt.Errorf("the branch sees %s", s["log"])
+		if !strings.Contains(string(s["log"].Value()), "two") {
+			return nil, fmt.Errorf("the branch sees %s", s["log"].Value())
 		}
 		return []pregel.Target{{Node: "right"}}, nil
 	})

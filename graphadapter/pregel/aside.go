@@ -4,7 +4,7 @@ package pregel
 func (c *checkpointJSON) setAside(long []longValue) []longValue {
 	for _, name := range sortedKeys(c.Values) {
 		v := c.Values[name]
-		if len(v) <= maxPlain {
+		if v.Len() <= maxPlain {
 			continue
 		}
 		if c.Aside == nil {
@@ -25,7 +25,7 @@ func (c *checkpointJSON) putBack(long []longValue) {
 			continue
 		}
 		if c.Values == nil {
-			c.Values = map[string]Value{}
+			c.Values = map[string]Held{}
 		}
 		if c.sums == nil {
 			c.sums = map[string]*valueDigest{}

@@ -50,7 +50,7 @@ type channel struct {
 
 // cell is a channel's value in one checkpoint. It is copied, never changed in place.
 type cell struct {
-	value    Value
+	value    Held
 	rest     *cellRest    // nil for none
 	sum      *valueDigest // of the value, or of one before it; nil for none
 	finished bool
@@ -110,15 +110,15 @@ type update struct {
 // reduced is what a reducing channel came to with the writes of one task, none of which overwrites.
 type reduced struct {
 	channel int
-	from    Value
+	from    Held
 	updates []Value
-	to      Value
+	to      Held
 }
 
 // reduces notes what is about to be reduced; nil where that is short, or not reduced. The writes are copied: who made them may
 // still have them.
-func (c *channel) reduces(from Value, updates []update) *reduced {
-	size := len(from)
+func (c *channel) reduces(from Held, updates []update) *reduced {
+	size := from.Len()
 	for _, u := range updates {
 		if size += len(u.value); u.overwrite {
 			return nil
@@ -134,10 +134,10 @@ func (c *channel) reduces(from Value, updates []update) *reduced {
 	return r
 }
 
-// is reports whether it is what these updates make of that value. A channel's value never changes, so one at the same place in
-// memory is the same one. What a task writes is small beside it, and may have been copied on the way here.
-func (r *reduced) is(from Value, updates []update) bool {
-	return r != nil && len(r.from) == len(from) && (len(from) == 0 || &r.from[0] == &from[0]) &&
+// is reports whether it is what these updates make of that value. What a task writes is small beside it, and may have been copied
+// on the way here.
+func (r *reduced) is(from Held, updates []update) bool {
+	return r != nil && r.from.is(from) &&
 		slices.EqualFunc(r.updates, updates, func(a Value, b update) bool { return !b.overwrite && bytes.Equal(a, b.value) })
 }
 
@@ -150,9 +150,9 @@ func (c *channel) available(s *cell) bool {
 	case ruleJoinAfter:
 		return s.finished && len(s.seen()) == len(c.sources)
 	case ruleTriggerAfter:
-		return s.value != nil && s.finished
+		return !s.value.IsNone() && s.finished
 	default:
-		return s.value != nil
+		return !s.value.IsNone()
 	}
 }
 
@@ -163,16 +163,16 @@ func (c *channel) apply(graph string, s *cell, updates []update) (changed bool, 
 		if len(updates) != 1 {
 			return false, c.conflict(graph)
 		}
-		s.value = updates[0].value
+		s.value = Hold(updates[0].value)
 	case ruleEphemeral, ruleUntracked:
 		if c.guard && len(updates) != 1 {
 			return false, c.conflict(graph)
 		}
-		s.value = updates[len(updates)-1].value
+		s.value = Hold(updates[len(updates)-1].value)
 	case ruleAny, ruleTrigger:
-		s.value = updates[len(updates)-1].value
+		s.value = Hold(updates[len(updates)-1].value)
 	case ruleTriggerAfter:
-		s.value, s.finished = updates[len(updates)-1].value, false
+		s.value, s.finished = Hold(updates[len(updates)-1].value), false
 	case ruleTopic:
 		return c.applyTopic(s, updates), nil
 	case ruleReduce:
@@ -196,11 +196,11 @@ func (c *channel) conflict(graph string) error {
 }
 
 func (c *channel) applyTopic(s *cell, updates []update) bool {
-	had := s.value != nil
-	lists := make([]Value, 0, len(updates)+1)
+	had, before := !s.value.IsNone(), Hold(emptyList)
 	if c.accumulate && had {
-		lists = append(lists, s.value)
+		before = s.value
 	}
+	lists := make([]Value, 0, len(updates))
 	for _, u := range updates {
 		if isList(u.value) {
 			lists = append(lists, u.value)
@@ -208,12 +208,12 @@ func (c *channel) applyTopic(s *cell, updates []update) bool {
 		}
 		lists = append(lists, Value("["+string(u.value)+"]"))
 	}
-	joined := joinLists(lists...)
-	if len(joined) == len(emptyList) {
-		s.value = nil
+	joined := before.with(lists)
+	if joined.Len() == len(emptyList) {
+		s.value = Held{}
 		return had
 	}
-	grew := !c.accumulate || len(joined) != len(s.value)
+	grew := !c.accumulate || joined.Len() != s.value.Len()
 	s.value = joined
 	return grew
 }
@@ -235,7 +235,7 @@ func (c *channel) applyReduce(graph string, s *cell, updates []update) (err erro
 		overwrite = i
 	}
 	if overwrite >= 0 {
-		s.value = updates[overwrite].value
+		s.value = Hold(updates[overwrite].value)
 		return nil
 	}
 	values := make([]Value, len(updates))
@@ -243,8 +243,8 @@ func (c *channel) applyReduce(graph string, s *cell, updates []update) (err erro
 		values[i] = u.value
 	}
 	current := s.value
-	if current == nil {
-		current = c.zero
+	if current.IsNone() {
+		current = Hold(c.zero)
 	}
 	reduced, err := c.reduce(current, values)
 	if err != nil {
@@ -266,18 +266,21 @@ func zeroOf(r Reducer) (v Value) {
 
 // reduce turns a reducer's panic into an error: a custom reducer is user code, and it must not take the run with it. What
 // it appends to the current value must not end up in the checkpoint that holds that.
-func (c *channel) reduce(current Value, values []Value) (v Value, err error) {
-	current = slices.Clip(current)
+func (c *channel) reduce(current Held, values []Value) (_ Held, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	v, err = c.reducer.Reduce(current, values)
-	if _, builtin := c.reducer.(fold); builtin || err != nil {
-		return v, err
+	f, builtin := c.reducer.(fold)
+	if builtin && f.grow != nil {
+		return f.grow(current, values)
 	}
-	return compact(v)
+	v, err := c.reducer.Reduce(slices.Clip(current.Value()), values)
+	if !builtin && err == nil {
+		v, err = compact(v)
+	}
+	return Hold(v), err
 }
 
 func (c *channel) applyJoin(s *cell, updates []update) (grew bool) {
@@ -296,12 +299,12 @@ func (c *channel) applyJoin(s *cell, updates []update) (grew bool) {
 func (c *channel) pass(s *cell) (changed bool) {
 	switch c.rule {
 	case ruleAny, ruleEphemeral, ruleTrigger:
-		changed = s.value != nil
-		s.value = nil
+		changed = !s.value.IsNone()
+		s.value = Held{}
 	case ruleTopic:
 		if !c.accumulate {
-			changed = s.value != nil
-			s.value = nil
+			changed = !s.value.IsNone()
+			s.value = Held{}
 		}
 	case ruleSends:
 		changed = len(s.sends()) > 0
@@ -314,7 +317,7 @@ func (c *channel) pass(s *cell) (changed bool) {
 func (c *channel) consume(s *cell) (changed bool) {
 	switch {
 	case c.rule == ruleTriggerAfter && s.finished:
-		s.value, s.finished = nil, false
+		s.value, s.finished = Held{}, false
 	case c.rule == ruleJoin && c.available(s):
 		s.setSeen(nil)
 	case c.rule == ruleJoinAfter && c.available(s):
@@ -329,7 +332,7 @@ func (c *channel) consume(s *cell) (changed bool) {
 // finish tells a channel that nothing else is left to run: it wakes deferred nodes.
 func (c *channel) finish(s *cell) (changed bool) {
 	switch {
-	case c.rule == ruleTriggerAfter && !s.finished && s.value != nil:
+	case c.rule == ruleTriggerAfter && !s.finished && !s.value.IsNone():
 	case c.rule == ruleJoinAfter && !s.finished && len(s.seen()) == len(c.sources):
 	default:
 		return false

@@ -63,7 +63,7 @@ func (p *Program) emptyCheckpoint() *Checkpoint {
 		cp.seen[i] = unseen
 	}
 	for i := range p.channels {
-		cp.cells[i].value = p.channels[i].zero
+		cp.cells[i].value = Hold(p.channels[i].zero)
 	}
 	return cp
 }
@@ -80,10 +80,10 @@ func (c *Checkpoint) next() *Checkpoint {
 // fresh reports whether no superstep or input ever wrote to the thread.
 func (c *Checkpoint) fresh() bool { return c.top == 0 }
 
-// values returns the selected state channels that have a value. An unwritten reducing channel shows its zero value;
+// held returns the selected state channels that have a value. An unwritten reducing channel shows its zero value;
 // that is LangGraph's rule too.
-func (p *Program) values(c *Checkpoint, selected []bool) map[string]Value {
-	out := make(map[string]Value, p.state)
+func (p *Program) held(c *Checkpoint, selected []bool) map[string]Held {
+	out := make(map[string]Held, p.state)
 	for i := range p.state {
 		if (selected == nil || selected[i]) && p.channels[i].available(&c.cells[i]) {
 			out[p.channels[i].name] = c.cells[i].value
@@ -93,10 +93,10 @@ func (p *Program) values(c *Checkpoint, selected []bool) map[string]Value {
 }
 
 // StateOf returns the channels that have a value in a checkpoint.
-func (p *Program) StateOf(c *Checkpoint) map[string]Value { return p.values(c, nil) }
+func (p *Program) StateOf(c *Checkpoint) map[string]Value { return whole(p.held(c, nil)) }
 
 // OutputOf returns the output channels that have a value in a checkpoint.
-func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return p.values(c, p.outputs) }
+func (p *Program) OutputOf(c *Checkpoint) map[string]Value { return whole(p.held(c, p.outputs)) }
 
 // A checkpoint's id is a prefix and the first digits of its digest.
 const (

@@ -15,7 +15,7 @@ type checkpointJSON struct {
 	Seq           int                         `json:"seq"`
 	Branch        string                      `json:"branch,omitempty"`
 	Digest        string                      `json:"digest,omitempty"`
-	Values        map[string]Value            `json:"values,omitempty"`
+	Values        map[string]Held             `json:"values,omitempty"`
 	Sends         []Send                      `json:"sends,omitempty"`
 	Joins         map[string][]string         `json:"joins,omitempty"`
 	Finished      []string                    `json:"finished,omitempty"`
@@ -142,7 +142,7 @@ func (p *Program) recordIn(in *recordJSON) *Record {
 func (p *Program) checkpointOut(c *Checkpoint, exact bool) checkpointJSON {
 	out := checkpointJSON{
 		ID: c.ID, Parent: c.Parent, Source: c.Source, Step: c.Step, Seq: c.Seq, Branch: c.Branch, Digest: c.Digest,
-		Values: map[string]Value{}, Joins: map[string][]string{}, Versions: map[string]int64{},
+		Values: map[string]Held{}, Joins: map[string][]string{}, Versions: map[string]int64{},
 		Seen: map[string]map[string]int64{}, HasUpdated: c.hasUpdated, sums: map[string]*valueDigest{},
 	}
 	for i := range p.channels {
@@ -214,7 +214,7 @@ func (p *Program) cellOut(out *checkpointJSON, c *Checkpoint, i int, exact bool)
 			names = append(names, ch.sources[source])
 		}
 		out.Joins[ch.name] = names
-	case s.value != nil:
+	case !s.value.IsNone():
 		out.Values[ch.name] = s.value
 		if s.sum != nil {
 			out.sums[ch.name] = s.sum
@@ -238,8 +238,8 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 		c.versions[i] = version
 		c.top = max(c.top, version)
 		s.value, s.sum = in.Values[ch.name], in.sums[ch.name]
-		if ch.rule == ruleTopic && s.value != nil && !isList(s.value) {
-			s.value = nil // a topic holds a list, and counts on it
+		if ch.rule == ruleTopic && !s.value.IsNone() && !isList(s.value.text) {
+			s.value = Held{} // a topic holds a list, and counts on it
 		}
 		s.finished = slices.Contains(in.Finished, ch.name)
 		if ch.rule == ruleSends {

@@ -16,7 +16,7 @@ const maxPlain = 1 << 10
 // the last, the closing bracket or quote. So hash is over all bytes but the last, and only what is new is hashed. What a
 // value's digest is does not depend on how it came about: it is that of its bytes, after a restart too.
 type valueDigest struct {
-	of   Value
+	of   Held
 	hash hash.Hash
 	sum  [sha256.Size]byte
 	// grows says that the value goes on where the one before it ended.
@@ -24,25 +24,25 @@ type valueDigest struct {
 }
 
 // digestValue makes the digest of a long value. before is that of the value that the channel had; it may be nil.
-func digestValue(v Value, before *valueDigest) *valueDigest {
+func digestValue(v Held, before *valueDigest) *valueDigest {
 	d := &valueDigest{of: v}
-	last := len(v) - 1
+	text, last := v.open()
 	from := 0
 	if before != nil {
-		if n := len(before.of) - 1; n <= last && bytes.Equal(before.of[:n], v[:n]) {
-			d.hash, from, d.grows = cloned(before.hash), n, true
+		if had, _ := before.of.open(); bytes.HasPrefix(text, had) { // at once where they share their memory
+			d.hash, from, d.grows = cloned(before.hash), len(had), true
 		}
 	}
 	if d.hash == nil {
 		d.hash, from = sha256.New(), 0
 	}
-	d.hash.Write(v[from:last])
+	d.hash.Write(text[from:])
 	whole := cloned(d.hash)
 	if whole == nil {
-		d.sum = sha256.Sum256(v)
+		d.sum = sha256.Sum256(v.Value())
 		return d
 	}
-	whole.Write(v[last:])
+	whole.Write([]byte{last})
 	whole.Sum(d.sum[:0])
 	return d
 }
@@ -62,10 +62,10 @@ func cloned(h hash.Hash) hash.Hash {
 
 // appendIdentity appends what tells the cell's value apart from any other: its size, and the value or its SHA-256.
 func (s *cell) appendIdentity(text []byte) []byte {
-	text = binary.AppendUvarint(text, uint64(len(s.value)))
-	if len(s.value) <= maxPlain {
+	text = binary.AppendUvarint(text, uint64(s.value.Len()))
+	if s.value.Len() <= maxPlain {
 		s.sum = nil
-		return append(text, s.value...)
+		return append(text, s.value.Value()...)
 	}
 	s.sum = digestValue(s.value, s.sum)
 	return append(text, s.sum.sum[:]...)

@@ -37,7 +37,7 @@ func HadOf(v Value, before *HadList) *HadList {
 	if before != nil {
 		sum = before.sum
 	}
-	sum = digestValue(v, sum)
+	sum = digestValue(Hold(v), sum)
 	now := &HadList{Value: v, sum: sum, Had: Had{Bytes: len(v), Digest: textOf(sum.hash.Sum(nil))}}
 	if sum.grows {
 		now.before = before.Had

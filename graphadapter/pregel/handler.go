@@ -61,12 +61,12 @@ func (p *Program) handlerTask(failed *Task) *Task {
 }
 
 // inputOf is the state that a task's node reads. Its State holds more when the node has branches, which read everything.
-func (p *Program) inputOf(t *Task) map[string]Value {
+func (p *Program) inputOf(t *Task) map[string]Held {
 	n := &p.nodes[t.node]
 	if n.reads == nil || len(n.branches) == 0 {
 		return t.State
 	}
-	read := make(map[string]Value, len(n.reads))
+	read := make(map[string]Held, len(n.reads))
 	for _, ch := range n.reads {
 		if v, ok := t.State[p.channels[ch].name]; ok {
 			read[p.channels[ch].name] = v

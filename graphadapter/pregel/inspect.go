@@ -82,7 +82,7 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 			return nil, err
 		}
 	}
-	out.Values = p.values(shown, nil)
+	out.Values = p.StateOf(shown)
 	return out, nil
 }
 
@@ -105,7 +105,7 @@ func (p *Program) Output(t *Thread) map[string]Value {
 	if t.Head == nil {
 		return nil
 	}
-	return p.values(t.Head.Checkpoint, p.outputs)
+	return p.OutputOf(t.Head.Checkpoint)
 }
 
 // Made returns the nodes whose writes made a record's checkpoint, and the state channels that were written. It is known

@@ -64,8 +64,8 @@ type Loop struct {
 	open       int            // tasks that have not ended
 	starting   bool           // tick is not through yet
 	pool       []Answer
-	shown      *Checkpoint      // whose output channels were last shown
-	output     map[string]Value // those of shown, once somebody asked
+	shown      *Checkpoint     // whose output channels were last shown
+	output     map[string]Held // those of shown, once somebody asked
 }
 
 // Start begins a run of a thread. replay says that thread.Head was chosen by its id instead of being the newest: then
@@ -123,9 +123,12 @@ func (l *Loop) Status() Status { return l.status }
 func (l *Loop) Err() error { return l.err }
 
 // Output returns the output channels as last shown; nil when the run never had any.
-func (l *Loop) Output() map[string]Value {
+func (l *Loop) Output() map[string]Value { return whole(l.held()) }
+
+// held is the output as it is held.
+func (l *Loop) held() map[string]Held {
 	if l.output == nil && l.shown != nil {
-		l.output = l.prog.values(l.shown, l.prog.outputs)
+		l.output = l.prog.held(l.shown, l.prog.outputs)
 	}
 	return l.output
 }

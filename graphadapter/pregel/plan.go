@@ -52,12 +52,12 @@ func (p *Program) takes(s Send) (at int, ok bool) {
 type reader struct {
 	program *Program
 	of      *Checkpoint
-	full    map[string]Value
+	full    map[string]Held
 }
 
-func (r *reader) state() map[string]Value {
+func (r *reader) state() map[string]Held {
 	if r.full == nil {
-		r.full = r.program.values(r.of, nil)
+		r.full = r.program.held(r.of, nil)
 	}
 	return r.full
 }
@@ -99,7 +99,7 @@ func (p *Program) pull(c *Checkpoint, at int, full *reader) *Task {
 		t.State = full.state() // branches read everything
 		return t
 	}
-	t.State = make(map[string]Value, len(n.reads))
+	t.State = make(map[string]Held, len(n.reads))
 	for _, ch := range n.reads {
 		if p.channels[ch].available(&c.cells[ch]) {
 			t.State[p.channels[ch].name] = c.cells[ch].value
@@ -111,11 +111,11 @@ func (p *Program) pull(c *Checkpoint, at int, full *reader) *Task {
 // Read returns a task's state with the task's own writes applied: what its branches see. Unwritten channels are as in its
 // state; nothing of a sibling is visible. The task remembers what long values came to: a superstep in which nobody else writes
 // these channels comes to the same, and does not make it again.
-func (p *Program) Read(t *Task, writes []Write) (map[string]Value, error) {
+func (p *Program) Read(t *Task, writes []Write) (map[string]Held, error) {
 	t.reduced = nil
-	read := make(map[string]Value, p.state)
+	read := make(map[string]Held, p.state)
 	for i := range p.state {
-		if v := t.State[p.channels[i].name]; v != nil {
+		if v := t.State[p.channels[i].name]; !v.IsNone() {
 			read[p.channels[i].name] = v
 		}
 	}

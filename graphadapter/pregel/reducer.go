@@ -30,7 +30,7 @@ func Builtin(name string) (Reducer, bool) {
 }
 
 var builtins = map[string]fold{
-	"append/v1":   {zero: emptyList, reduce: appendLists},
+	"append/v1":   {zero: emptyList, grow: appendLists},
 	"sum/v1":      {zero: Value("0"), reduce: sumNumbers},
 	"max/v1":      {zero: Value("0"), reduce: maxNumber},
 	"concat/v1":   {zero: Value(`""`), reduce: concatStrings},
@@ -38,11 +38,12 @@ var builtins = map[string]fold{
 	"messages/v1": {zero: emptyList, reduce: reduceMessages},
 }
 
-// fold is a builtin reducer.
+// fold is a builtin reducer: one of both functions.
 type fold struct {
 	name   string
 	zero   Value
 	reduce func(current Value, updates []Value) (Value, error)
+	grow   func(current Held, updates []Value) (Held, error)
 }
 
 func (f fold) Name() string { return f.name }
@@ -53,22 +54,23 @@ func (f fold) Reduce(current Value, updates []Value) (Value, error) {
 	if current == nil {
 		current = f.zero
 	}
+	if f.grow != nil {
+		grown, err := f.grow(Hold(current), updates)
+		return grown.Value(), err
+	}
 	return f.reduce(current, updates)
 }
 
-func appendLists(current Value, updates []Value) (Value, error) {
-	lists := make([]Value, 0, len(updates)+1)
-	lists = append(lists, current)
+func appendLists(current Held, updates []Value) (Held, error) {
 	for _, u := range updates {
 		if !isList(u) {
-			return nil, fmt.Errorf("append/v1 takes lists, got %s", brief(u))
+			return Held{}, fmt.Errorf("append/v1 takes lists, got %s", brief(u))
 		}
-		lists = append(lists, u)
 	}
-	if !isList(current) {
-		return nil, fmt.Errorf("append/v1 holds a list, got %s", brief(current))
+	if !isList(current.text) {
+		return Held{}, fmt.Errorf("append/v1 holds a list, got %s", brief(current.text))
 	}
-	return joinLists(lists...), nil
+	return current.with(updates), nil
 }
 
 // sumNumbers adds exactly: integers of any size stay integers; as soon as one operand has a fraction or an exponent

@@ -117,7 +117,7 @@ func (l *Loop) handOut(tr *taskRun) {
 // startEntry copies the input into the state. It is a task of its own (LangGraph's hidden __start__), handed out only
 // when the entry has branches.
 func (l *Loop) startEntry(tr *taskRun) {
-	command, err := l.prog.entryCommand(l.work.cells[l.prog.start].value)
+	command, err := l.prog.entryCommand(l.work.cells[l.prog.start].value.Value())
 	if err != nil {
 		tr.err = err
 		l.end(tr)

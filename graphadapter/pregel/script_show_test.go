@@ -111,10 +111,10 @@ func questionsText(questions []pregel.Question) string {
 	return out
 }
 
-func valuesText(values map[string]pregel.Value) string {
+func valuesText[V pregel.Value | pregel.Held](values map[string]V) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, name+"="+string(values[name]))
+		out = append(out, fmt.Sprintf("%s=%s", name, values[name]))
 	}
 	return "{" + strings.Join(out, " ") + "}"
 }

@@ -19,7 +19,7 @@ func (l *Loop) startChild(tr *taskRun) {
 	tr.stopped, tr.drained = false, false
 	in := Input{Value: tr.task.Arg}
 	if in.Value == nil {
-		in.Value = encodeObject(tr.task.State)
+		in.Value = encodeObject(whole(tr.task.State))
 	}
 	if err := child.begin(in, l.resuming); err != nil {
 		child.fail(err)

@@ -36,7 +36,7 @@ type Suspended struct {
 
 // longValue is a channel's value that is not part of a suspended run's text.
 type longValue struct {
-	value Value
+	value Held
 	sum   *valueDigest
 }
 
@@ -44,7 +44,7 @@ type longValue struct {
 func (s Suspended) Size() int {
 	size := len(s.text)
 	for i := range s.long {
-		size += len(s.long[i].value)
+		size += s.long[i].value.Len()
 	}
 	return size
 }
@@ -115,8 +115,8 @@ type loopJSON struct {
 	AskAgain  bool        `json:"ask_again,omitempty"`
 	Pool      []Answer    `json:"pool,omitempty"`
 	// Output is what was last shown; Shown says that it is the output of Work.
-	Shown  bool             `json:"shown,omitempty"`
-	Output map[string]Value `json:"output,omitzero"`
+	Shown  bool            `json:"shown,omitempty"`
+	Output map[string]Held `json:"output,omitzero"`
 	// Planned counts the planned tasks of the superstep. Runs are those of all its tasks that do not follow from their
 	// records; a handler's never does.
 	Planned int       `json:"planned,omitempty"`
@@ -162,8 +162,8 @@ func (l *Loop) out(home *Record) loopJSON {
 		out.Record = l.prog.recordOut(l.rec, true)
 	}
 	out.Work = l.prog.workOut(l.work, l.rec.Checkpoint)
-	if shown := l.Output(); shown != nil {
-		out.Shown = maps.EqualFunc(shown, l.prog.values(l.work, l.prog.outputs), sameValue)
+	if shown := l.held(); shown != nil {
+		out.Shown = maps.EqualFunc(shown, l.prog.held(l.work, l.prog.outputs), Held.equal)
 		if !out.Shown {
 			out.Output = shown
 		}
@@ -187,8 +187,6 @@ func (l *Loop) out(home *Record) loopJSON {
 	return out
 }
 
-func sameValue(a, b Value) bool { return bytes.Equal(a, b) }
-
 // workOut is how a loop's working checkpoint differs from its record's.
 func (p *Program) workOut(work, c *Checkpoint) *workJSON {
 	if work == c {
@@ -208,7 +206,7 @@ func (p *Program) workOut(work, c *Checkpoint) *workJSON {
 // version, but for untracked ones, which are emptied without.
 func (p *Program) sameCells(work, c *Checkpoint) bool {
 	for i := range p.state {
-		if p.channels[i].rule == ruleUntracked && !bytes.Equal(work.cells[i].value, c.cells[i].value) {
+		if p.channels[i].rule == ruleUntracked && !work.cells[i].value.equal(c.cells[i].value) {
 			return false
 		}
 	}

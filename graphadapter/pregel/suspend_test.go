@@ -87,7 +87,7 @@ func TestLongValuesStayWhereTheyAre(t *testing.T) {
 	if here.Size() < len(long) {
 		t.Errorf("it has %d bytes, its longest value alone %d", here.Size(), len(long))
 	}
-	original := loop.Ready()[0].State["log"]
+	original := loop.Ready()[0].State["log"].Value()
 	var states []string
 	for range 2 {
 		again, err := here.Restore(p, nil)
@@ -95,7 +95,7 @@ func TestLongValuesStayWhereTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		task := again.Ready()[0]
-		if got := task.State["log"]; string(got) != long || &got[0] != &original[0] {
+		if got := task.State["log"].Value(); string(got) != long || &got[0] != &original[0] {
 			t.Fatalf("the list was copied, or is %.60s", got)
 		}
 		again.Deliver(task, pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "log", Value: pregel.Value(`["more"]`)}}}})
@@ -172,8 +172,8 @@ func TestASuspendedLoopSurvivesEncoders(t *testing.T) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		want, got := loop.Ready()[0], again.Ready()[0]
-		if string(want.State["x"]) != string(got.State["x"]) || want.Digest != got.Digest {
-			t.Errorf("%q became %s", want.State["x"], got.State["x"])
+		if want.State["x"].String() != got.State["x"].String() || want.Digest != got.Digest {
+			t.Errorf("%q became %s", want.State["x"], got.State["x"].Value())
 		}
 	}
 }

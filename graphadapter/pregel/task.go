@@ -190,7 +190,7 @@ type Task struct {
 	// Digest is the checkpoint's digest, in hex; a task on its way to where it runs goes without.
 	Digest string `json:"digest,omitempty"`
 	// State holds the channels that have a value: all that the node reads, or all of them when the node has branches.
-	State map[string]Value `json:"state,omitempty"`
+	State map[string]Held `json:"state,omitempty"`
 	// Arg is the Send's argument; nil for a task triggered by edges.
 	Arg Value `json:"arg,omitempty"`
 	// Timeouts are the Send's own: when they bound anything, the node's do not count.

@@ -18,7 +18,7 @@ import (
 // when runs something else in the superstep that has that many behind it.
 func when(left int, node graphadapter.NodeFunc) graphadapter.NodeFunc {
 	return func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
-		if string(in.State["left"]) == fmt.Sprint(left) {
+		if in.State["left"].String() == fmt.Sprint(left) {
 			return node(ctx, in)
 		}
 		return pregel.Command{}, nil

@@ -14,7 +14,7 @@ func input(text string) pregel.Input { return pregel.Input{Value: pregel.Value(t
 func payTask() *pregel.Task {
 	return &pregel.Task{
 		Step: 3, Path: "pay", Node: "pay", StepsLeft: 7,
-		State: map[string]pregel.Value{"amount": pregel.Value("250")},
+		State: map[string]pregel.Held{"amount": pregel.Hold(pregel.Value("250"))},
 	}
 }
 

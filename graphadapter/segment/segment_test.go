@@ -17,7 +17,7 @@ import (
 // countdown is a graph with a loop of that many supersteps.
 func countdown(steps int, node graphadapter.NodeFunc) *graphadapter.Graph {
 	left := func(state graphadapter.State) (n int) {
-		_ = json.Unmarshal(state["left"], &n)
+		_ = json.Unmarshal(state["left"].Value(), &n)
 		return n
 	}
 	return &graphadapter.Graph{
@@ -35,7 +35,7 @@ func countdown(steps int, node graphadapter.NodeFunc) *graphadapter.Graph {
 					}
 				}
 				n := left(in.State)
-				if in.State["left"] == nil {
+				if in.State["left"].Value() == nil {
 					n = steps
 				}
 				return pregel.Command{Update: []pregel.Write{{Channel: "left", Value: pregel.Value(fmt.Sprint(n - 1))}}}, nil

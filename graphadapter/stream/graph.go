@@ -98,7 +98,7 @@ func (g *graph) inputOf(t *pregel.Task) any {
 	if n == nil || n.Reads == nil {
 		return t.State
 	}
-	read := make(map[string]pregel.Value, len(n.Reads))
+	read := make(map[string]pregel.Held, len(n.Reads))
 	for _, channel := range n.Reads {
 		if v, ok := t.State[channel]; ok {
 			read[channel] = v

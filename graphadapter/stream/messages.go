@@ -44,7 +44,7 @@ func (b *batch) markInput() {
 	}
 	for channel, v := range state {
 		if b.graph.messages[channel] {
-			for _, m := range messagesIn(v) {
+			for _, m := range messagesIn(v.Value()) {
 				b.shaper.seen[m.ID] = true
 			}
 		}

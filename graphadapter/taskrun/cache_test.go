@@ -73,9 +73,9 @@ func TestAKeptResultIsReused(t *testing.T) {
 func TestTheInputIsTheKey(t *testing.T) {
 	state := func(pairs ...string) func(*pregel.Task) {
 		return func(k *pregel.Task) {
-			k.State = map[string]pregel.Value{}
+			k.State = map[string]pregel.Held{}
 			for i := 0; i < len(pairs); i += 2 {
-				k.State[pairs[i]] = pregel.Value(pairs[i+1])
+				k.State[pairs[i]] = pregel.Hold(pregel.Value(pairs[i+1]))
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func TestBranchesReadEverything(t *testing.T) {
 	g.Spec.Nodes[0].Reads = []string{"amount"}
 	pay := g.Nodes["pay"]
 	pay.Branches = []graphadapter.BranchFunc{func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
-		if strings.Contains(string(s["log"]), "vip") {
+		if strings.Contains(string(s["log"].Value()), "vip") {
 			return []pregel.Target{{Node: "other"}}, nil
 		}
 		return nil, nil
@@ -133,7 +133,7 @@ func TestBranchesReadEverything(t *testing.T) {
 	g.Nodes["pay"] = pay
 	for i, log := range []string{`["plain"]`, `["vip"]`} {
 		task := payTask()
-		task.State["log"], task.Branches = pregel.Value(log), []pregel.Branch{{From: "pay"}}
+		task.State["log"], task.Branches = pregel.Hold(pregel.Value(log)), []pregel.Branch{{From: "pay"}}
 		if out := mustAttempt(t, g, task, Env{}); out.Cached || len(out.Routes) != i {
 			t.Errorf("for %s it came back with %+v", log, out)
 		}
@@ -147,7 +147,7 @@ func TestBranchesReadEverything(t *testing.T) {
 func TestAKeyOfItsOwn(t *testing.T) {
 	var seen []string
 	g, runs := keeping(graphadapter.CachePolicy{Key: func(in graphadapter.Input) (string, error) {
-		seen = append(seen, string(in.State["amount"])+string(in.Arg))
+		seen = append(seen, in.State["amount"].String()+string(in.Arg))
 		return "always", nil
 	}}, doubled)
 	task := payTask()

@@ -43,7 +43,7 @@ func TestAttemptReturnsWhatTheNodeDid(t *testing.T) {
 	if !reflect.DeepEqual(out, want) {
 		t.Errorf("got %+v, want %+v", out, want)
 	}
-	if string(got.State["amount"]) != "250" || got.Arg != nil {
+	if got.State["amount"].String() != "250" || got.Arg != nil {
 		t.Errorf("input %+v", got)
 	}
 }
@@ -57,11 +57,11 @@ func TestNodeReadsOnlyItsChannels(t *testing.T) {
 	g.Spec.Nodes[0].Reads = []string{"amount"}
 	g.Nodes["pay"] = graphadapter.Node{Run: g.Nodes["pay"].Run, Branches: []graphadapter.BranchFunc{
 		func(_ context.Context, s graphadapter.State) ([]pregel.Target, error) {
-			return []pregel.Target{{Node: strings.Trim(string(s["log"]), `["]`)}}, nil
+			return []pregel.Target{{Node: strings.Trim(string(s["log"].Value()), `["]`)}}, nil
 		},
 	}}
 	task := payTask()
-	task.State["log"] = pregel.Value(`["other"]`)
+	task.State["log"] = pregel.Hold(pregel.Value(`["other"]`))
 	task.Branches = []pregel.Branch{{From: "pay"}}
 	out, err := RunAttempt(t.Context(), g, task, Env{})
 	if err != nil || len(got) != 1 || got[0] != "amount" {

@@ -20,7 +20,7 @@ func handled(handle graphadapter.HandlerFunc) *graphadapter.Graph {
 func mendTask() *pregel.Task {
 	task := payTask()
 	task.Node, task.Path = "mend", "pay!mend"
-	task.State["log"] = pregel.Value(`["before"]`)
+	task.State["log"] = pregel.Hold(pregel.Value(`["before"]`))
 	task.Failure = &pregel.NodeError{Type: "declinedError", Message: "declined", Graph: "refund", Node: "pay"}
 	return task
 }
@@ -42,7 +42,7 @@ func TestAnErrorHandlerTakesOver(t *testing.T) {
 	if err != nil || len(out.Routes) != 0 || len(out.Update) != 1 || out.Goto[0].Node != "other" {
 		t.Errorf("the handler came back with %+v, %v", out, err)
 	}
-	if len(got.State) != 1 || string(got.State["amount"]) != "250" || why != task.Failure {
+	if len(got.State) != 1 || got.State["amount"].String() != "250" || why != task.Failure {
 		t.Errorf("the handler was given %v and %v", got, why)
 	}
 }

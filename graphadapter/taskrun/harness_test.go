@@ -37,7 +37,7 @@ func oneNode(fn graphadapter.NodeFunc, effects ...graphadapter.Effect) *graphada
 func payTask() *pregel.Task {
 	return &pregel.Task{
 		Step: 3, Path: "pay", Node: "pay", StepsLeft: 7,
-		State: map[string]pregel.Value{"amount": pregel.Value("250")},
+		State: map[string]pregel.Held{"amount": pregel.Hold(pregel.Value("250"))},
 	}
 }
 

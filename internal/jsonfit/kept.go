@@ -1,9 +1,7 @@
 package jsonfit
 
 import (
-	"bytes"
 	"reflect"
-	"slices"
 	"sync"
 
 	"superstep.dev/graphadapter/pregel"
@@ -13,12 +11,12 @@ import (
 // to find it.
 const MinKept = 1 << 10
 
-// Kept is the newest decoded value of a text that many read and that grows. Whoever reads brings the text, so what is
-// found is always what this text decodes into. The zero value has none. It is safe for concurrent use.
+// Kept is the newest decoded value of a text that many read and that grows. Whoever reads brings what is held, so what is
+// found is always what that decodes into. The zero value has none. It is safe for concurrent use.
 type Kept[T any] struct {
 	mu    sync.Mutex
-	raw   pregel.Value // nil before the first
-	value T            // of raw; nobody changes it, and a longer list has the same elements in front
+	raw   pregel.Held // none before the first
+	value T           // of raw; nobody changes it, and a longer list has the same elements in front
 }
 
 // CanKeep reports whether values of T can be kept: they can be copied, and decode alone.
@@ -26,7 +24,7 @@ func CanKeep[T any]() bool { return copyPlanOf(reflect.TypeFor[T]()).able }
 
 // Decode is [Decode] into a value of the caller's own. With inner the caller promises to change only what the elements of
 // the list or map hold, and not the list or map itself.
-func (k *Kept[T]) Decode(raw pregel.Value, inner bool) (own T, err error) {
+func (k *Kept[T]) Decode(raw pregel.Held, inner bool) (own T, err error) {
 	v, err := k.shared(raw)
 	t := reflect.TypeFor[T]()
 	plan := copyPlanOf(t)
@@ -38,34 +36,31 @@ func (k *Kept[T]) Decode(raw pregel.Value, inner bool) (own T, err error) {
 }
 
 // shared returns what raw decodes into, for reading.
-func (k *Kept[T]) shared(raw pregel.Value) (T, error) {
+func (k *Kept[T]) shared(raw pregel.Held) (T, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.raw != nil && (bytes.Equal(raw, k.raw) || k.grow(raw)) {
+	if more, ok := raw.Beyond(k.raw); ok && !k.raw.IsNone() && (more == nil || k.grow(more)) {
 		k.raw = raw // at its newest place in memory it is found again at once
 		return k.value, nil
 	}
 	var v T
-	if err := Decode(raw, &v); err != nil {
+	if err := Decode(raw.Value(), &v); err != nil {
 		return v, err
 	}
 	k.raw, k.value = raw, v
 	return v, nil
 }
 
-// grow decodes only what raw has more than the text before, if both are lists and raw goes on where that one ended. It
-// reports false without a change for any other text.
-func (k *Kept[T]) grow(raw pregel.Value) bool {
+// grow adds the elements that a list has more. It reports false without a change where it cannot: then the whole of the list is
+// decoded, which also says what is wrong with it.
+func (k *Kept[T]) grow(elements pregel.Value) bool {
 	value := reflect.ValueOf(&k.value).Elem()
-	last := len(k.raw) - 1
-	if value.Kind() != reflect.Slice || value.Len() == 0 || k.raw[last] != ']' || len(raw) <= last || raw[last] != ',' ||
-		!bytes.Equal(raw[:last], k.raw[:last]) {
+	if value.Kind() != reflect.Slice || value.Len() == 0 {
 		return false
 	}
 	more := reflect.New(value.Type())
-	tail := slices.Concat([]byte("["), raw[last+1:])
-	if Decode(tail, more.Interface()) != nil || more.Elem().Len() == 0 {
-		return false // raw is no such list: whoever decodes the whole of it says why
+	if Decode(elements, more.Interface()) != nil || more.Elem().Len() == 0 {
+		return false
 	}
 	value.Set(reflect.AppendSlice(value, more.Elem())) // behind what others have of it
 	return true

@@ -87,7 +87,7 @@ func scriptInput(state graphadapter.State, arg pregel.Value) (any, error) {
 	}
 	out := make(map[string]any, len(state))
 	for name, raw := range state {
-		v, err := trace.Decode(raw)
+		v, err := trace.Decode(raw.Value())
 		if err != nil {
 			return nil, fmt.Errorf("the engine gave channel %q a value that is no JSON: %w", name, err)
 		}

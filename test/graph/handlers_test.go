@@ -231,12 +231,12 @@ func TestCacheKeysAreMadeOfTheNodesInput(t *testing.T) {
 	state := func(g *superstep.StateGraph[rig.Counter]) {
 		g.AddNode("c", pass, superstep.WithCache(superstep.CachePolicy{Key: superstep.CacheBy(byN)}))
 	}
-	got, err := key(state, graphadapter.Input{State: graphadapter.State{"n": pregel.Value("7")}})
+	got, err := key(state, graphadapter.Input{State: graphadapter.State{"n": pregel.Hold(pregel.Value("7"))}})
 	require.NoError(t, err)
 	assert.Equal(t, "7", got)
 	_, err = key(state, graphadapter.Input{})
 	assert.EqualError(t, err, "no n")
-	_, err = key(state, graphadapter.Input{State: graphadapter.State{"n": pregel.Value(`"seven"`)}})
+	_, err = key(state, graphadapter.Input{State: graphadapter.State{"n": pregel.Hold(pregel.Value(`"seven"`))}})
 	assert.ErrorContains(t, err, `cannot read field "n" as int64`)
 	got, err = key(state, graphadapter.Input{Arg: pregel.Value(`{"n":8}`)})
 	require.NoError(t, err)
