@@ -50,10 +50,12 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 		return g.invokeNested(ctx, run)
 	}
 	view, events := thread.View{Graph: g.Name()}, runtime.Trace{}
-	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, runtime.EngineOptions(run, events.Observe))
+	options := runtime.EngineOptions(run, events.Observe)
+	options.Decoded = &sync.Map{} // the output has much of what nodes read
+	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, options)
 	runtime.ConcludeView(&view, ended, err)
 	events.Complete(&view, ended.Questions)
-	return resultOf[Out](view, err, nil)
+	return resultOf[Out](view, err, options.Decoded)
 }
 
 func (g *Graph[Out]) invokeNested(ctx context.Context, run runtime.Start) (Result[Out], error) {

@@ -1,11 +1,9 @@
 package superstep
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 
@@ -100,35 +98,13 @@ func eachMember(raw pregel.Value, on func(name string, v pregel.Value)) error {
 	if jsonfit.KindOf(raw) != '{' {
 		return fmt.Errorf("expected a JSON object, found %s", jsonfit.Found(raw))
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil {
-		return notJSON(err)
+	if !json.Valid(raw) {
+		return fmt.Errorf("it is not JSON: %w", json.Unmarshal(raw, new(json.RawMessage)))
 	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return notJSON(err)
-		}
-		var v pregel.Value
-		if err := d.Decode(&v); err != nil {
-			return notJSON(err)
-		}
-		on(fmt.Sprint(name), v)
-	}
-	if _, err := d.Token(); err != nil {
-		return notJSON(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something after the JSON object")
+	for name, v := range pregel.Members(raw) {
+		on(name, v)
 	}
 	return nil
-}
-
-func notJSON(err error) error {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("it is not JSON: %w", err)
 }
 
 // encodeInput turns what a caller gives as input into JSON: JSON text as it is, a state struct by what was written to

@@ -62,6 +62,9 @@ type RunOptions struct {
 	// they are part of a task under way.
 	Gate *Barrier
 	Hold func(ctx context.Context, opened <-chan struct{}) error // waits at the shut gate
+	// Decoded is where tasks find what others have decoded of their state, so that a long value is not decoded in each superstep.
+	// Runs of one thread may share it, with those who read the output. What is in it is of whoever decodes. Nil: the run's own.
+	Decoded *sync.Map
 	// Observer is told what happens; nil is cheapest.
 	Observer pregel.Observer
 	// Emitted is told what nodes emit, as they do: one task at a time, but tasks in parallel. Observer is told again when

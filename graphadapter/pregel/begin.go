@@ -3,6 +3,7 @@ package pregel
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -270,7 +271,9 @@ func (p *Program) checkReserved(input Value) error {
 // entryCommand turns the input into the entry's result: the writes of the input channels, in declaration order.
 func (p *Program) entryCommand(input Value) (Command, error) {
 	var fields map[string]Value
-	err := json.Unmarshal(input, &fields)
+	if len(input) > 0 && input[0] == '{' {
+		fields = maps.Collect(Members(input))
+	}
 	if wrapped, ok := fields[commandKey]; p.Spec.Function && !ok {
 		return Command{Update: []Write{{Channel: FunctionInput, Value: input}}}, nil
 	} else if ok {
@@ -278,7 +281,7 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 		err := json.Unmarshal(wrapped, &c)
 		return c, err
 	}
-	if err != nil || fields == nil {
+	if fields == nil {
 		return Command{}, &InvalidUpdateError{Graph: p.Spec.Name, Code: "INVALID_GRAPH_NODE_RETURN_VALUE",
 			Message: "the input must be a JSON object, got " + brief(input)}
 	}

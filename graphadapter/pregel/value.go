@@ -3,6 +3,7 @@ package pregel
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strconv"
 )
@@ -64,6 +65,73 @@ func compact(v Value) (Value, error) {
 		return nil, err
 	}
 	return buf.Bytes(), nil
+}
+
+// Members yields the members of a JSON object in order, one of a name that is given twice as often. The text must be JSON: what
+// is, has been seen already, and this takes a tenth of the time that it takes to decode.
+func Members(object Value) iter.Seq2[string, Value] {
+	const space = " \t\r\n"
+	return func(yield func(string, Value) bool) {
+		rest := bytes.TrimLeft(object, space)
+		for rest = bytes.TrimLeft(rest[1:], space); rest[0] == '"'; rest = bytes.TrimLeft(rest, space+",") {
+			quoted := rest[:valueSize(rest)]
+			var name string
+			if err := json.Unmarshal(quoted, &name); err != nil {
+				panic("superstep: a name in JSON is always a string: " + err.Error())
+			}
+			rest = bytes.TrimLeft(rest[len(quoted):], space+":")
+			v := rest[:valueSize(rest)]
+			rest = rest[len(v):]
+			if !yield(name, bytes.Clone(v)) {
+				return
+			}
+		}
+	}
+}
+
+// valueSize is the size of the JSON value that a text begins with.
+func valueSize(text []byte) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = closingQuote(text, i)
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth == 0 { // of what a number stands in
+				return i
+			}
+			depth--
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// closingQuote is where the string ends that begins at from.
+func closingQuote(text []byte, from int) int {
+	for at := from; ; {
+		next := bytes.IndexByte(text[at+1:], '"')
+		if next < 0 {
+			return len(text) - 1
+		}
+		at += 1 + next
+		escapes := len(text[from:at]) - len(bytes.TrimRight(text[from:at], `\`))
+		if escapes%2 == 0 {
+			return at
+		}
+	}
 }
 
 // appendQuoted appends a string as JSON.

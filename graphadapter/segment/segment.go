@@ -131,7 +131,7 @@ func openSegment(g *graphadapter.Graph, req *Request, restore func(*pregel.Progr
 	return s, nil
 }
 
-// KeepDecoded makes the segment's tasks find what others have decoded of the same run's state, see [taskrun.TaskRun.Decoded].
+// KeepDecoded makes the segment's tasks find what others have decoded of the same run's state, see [graphadapter.RunOptions].
 func (s *Segment) KeepDecoded(decoded *sync.Map) { s.decoded = decoded }
 
 // Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
@@ -145,15 +145,13 @@ func (s *Segment) Run(ctx context.Context, host Host) (Result, error) {
 	s.host, s.ctx = host, ctx
 	defer s.record.close()
 	s.loop.PutBack(s.ready...)
-	opts := graphadapter.RunOptions{MaxConcurrency: s.req.MaxConcurrency, StepTimeout: time.Duration(s.req.StepTimeout) * time.Millisecond}
+	opts := graphadapter.RunOptions{MaxConcurrency: s.req.MaxConcurrency, StepTimeout: time.Duration(s.req.StepTimeout) * time.Millisecond,
+		Decoded: s.decoded}
 	if opts.MaxConcurrency <= 0 || opts.MaxConcurrency > maxSegmentTasks {
 		opts.MaxConcurrency = maxSegmentTasks
 	}
 	d := taskrun.NewDriver(s.program, s.loop, opts, s, s)
 	defer d.Close()
-	if s.decoded != nil {
-		d.KeepDecoded(s.decoded)
-	}
 	_ = d.Drive(ctx) // the run is not held here: there is no gate
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrRunCancelled) && !errors.Is(err, ErrWorkerStops) {
 		return Result{}, err

@@ -25,7 +25,6 @@ type Driver struct {
 	step    superstep
 	ctx     context.Context // of all of it
 	ended   func(ending)    // told once
-	decoded *sync.Map       // see TaskRun.Decoded
 }
 
 // Runner says how a driver's tasks run.
@@ -66,12 +65,11 @@ func drive(ctx context.Context, program *pregel.Program, loop *pregel.Loop, opts
 // NewDriver returns a driver for a loop that has begun; nothing runs before [Driver.Drive]. The guard may be nil. The
 // driver's timers end with [Driver.Close].
 func NewDriver(program *pregel.Program, loop *pregel.Loop, opts graphadapter.RunOptions, run Runner, guard Guard) *Driver {
-	return &Driver{loop: loop, opts: opts, run: run, guard: guard, done: make(chan delivery), step: superstep{graph: program.Spec.Name},
-		decoded: &sync.Map{}}
+	if opts.Decoded == nil {
+		opts.Decoded = &sync.Map{}
+	}
+	return &Driver{loop: loop, opts: opts, run: run, guard: guard, done: make(chan delivery), step: superstep{graph: program.Spec.Name}}
 }
-
-// KeepDecoded makes the driver's tasks share what was decoded of the state with those of others, see [TaskRun.Decoded].
-func (d *Driver) KeepDecoded(decoded *sync.Map) { d.decoded = decoded }
 
 // Queue are the tasks that were handed out and did not start, in task order. Nothing may run.
 func (d *Driver) Queue() []*pregel.Task { return d.queue }
@@ -177,7 +175,7 @@ func (d *Driver) perform(ctx context.Context, watch *deadlineWatch, t *pregel.Ta
 	if refused := d.run.Begin(t, &e.env); refused != nil {
 		return *refused, true
 	}
-	e.env.decoded = d.decoded
+	e.env.decoded = d.opts.Decoded
 	return e.run()
 }
 

@@ -70,9 +70,7 @@ func (t *TaskRun) InCall() bool { return t.scope != "" }
 // handler, also in graphs that a node calls. It must not be changed.
 func (t *TaskRun) RunContext() pregel.Value { return t.env.Context }
 
-// Decoded is where tasks of one [Driver] find what others have decoded of their state, so that a long value is not decoded
-// in each superstep. What is in it is of whoever decodes, and must not be changed. Nil for a task that runs without a
-// driver, alone in its activity.
+// Decoded is [graphadapter.RunOptions].Decoded. Nil for a task that runs without a driver, alone in its activity.
 func (t *TaskRun) Decoded() *sync.Map { return t.env.decoded }
 
 // maxDrainReason bounds the reason of a drain, in bytes.

@@ -49,6 +49,7 @@ type threadRun struct {
 	effects   effects
 	heard     heard
 	tape      *recording
+	decoded   sync.Map // of its state: see graphadapter.RunOptions
 
 	mu sync.Mutex
 	g  *graphadapter.Graph // that the newest run began with

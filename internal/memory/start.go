@@ -78,7 +78,7 @@ func (t *threadRun) beginning(in pregel.Input, checkpoint, reason string) life.B
 // the entries are noted.
 func (t *threadRun) begin(ctx context.Context, in pregel.Input, checkpoint string, entries ...approval.Entry) (thread.View, error) {
 	opts := runtime.EngineOptions(t.options, t.Observe)
-	opts.Checkpoint, opts.Use = checkpoint, t.of.use
+	opts.Checkpoint, opts.Use, opts.Decoded = checkpoint, t.of.use, &t.decoded
 	durability, fused := graphadapter.ModeOf(t.g.Spec, opts.Durability, t.options.Fused)
 	opts.Durability = durability
 	drain := make(chan string, 1)
@@ -155,7 +155,14 @@ func (m *Runtime) WaitRun(ctx context.Context, g *graphadapter.Graph, threadID s
 }
 
 // Decoded implements runtime.Runtime.
-func (m *Runtime) Decoded(string) *sync.Map { return nil }
+func (m *Runtime) Decoded(threadID string) *sync.Map {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t, ok := m.threads[threadID]; ok {
+		return &t.decoded
+	}
+	return nil
+}
 
 // InvokeRun implements runtime.Runtime.
 func (m *Runtime) InvokeRun(ctx context.Context, g *graphadapter.Graph, r runtime.Start) (thread.View, error) {
