@@ -101,9 +101,7 @@ func eachMember(raw pregel.Value, on func(name string, v pregel.Value)) error {
 	if !json.Valid(raw) {
 		return fmt.Errorf("it is not JSON: %w", json.Unmarshal(raw, new(json.RawMessage)))
 	}
-	for name, v := range pregel.Members(raw) {
-		on(name, v)
-	}
+	pregel.EachMember(raw, on)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package pregel
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 )
 
@@ -272,7 +271,8 @@ func (p *Program) checkReserved(input Value) error {
 func (p *Program) entryCommand(input Value) (Command, error) {
 	var fields map[string]Value
 	if len(input) > 0 && input[0] == '{' {
-		fields = maps.Collect(Members(input))
+		fields = map[string]Value{}
+		EachMember(input, func(name string, v Value) { fields[name] = v })
 	}
 	if wrapped, ok := fields[commandKey]; p.Spec.Function && !ok {
 		return Command{Update: []Write{{Channel: FunctionInput, Value: input}}}, nil

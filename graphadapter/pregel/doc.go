@@ -31,6 +31,7 @@
 // # The files, in order of reading
 //
 //	value       a JSON value
+//	held        a value as channels hold it: lists that grow share their memory
 //	task        what is exchanged about a task: Task, Outcome, Command, Question, Answer, NodeError
 //	errors      why a run or a call failed, and how errors are stored
 //	spec        the graph as data

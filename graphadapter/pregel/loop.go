@@ -123,10 +123,10 @@ func (l *Loop) Status() Status { return l.status }
 func (l *Loop) Err() error { return l.err }
 
 // Output returns the output channels as last shown; nil when the run never had any.
-func (l *Loop) Output() map[string]Value { return whole(l.held()) }
+func (l *Loop) Output() map[string]Value { return whole(heldOutput(l)) }
 
-// held is the output as it is held.
-func (l *Loop) held() map[string]Held {
+// heldOutput is a loop's output as it is held.
+func heldOutput(l *Loop) map[string]Held {
 	if l.output == nil && l.shown != nil {
 		l.output = l.prog.held(l.shown, l.prog.outputs)
 	}

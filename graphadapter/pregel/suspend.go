@@ -162,7 +162,7 @@ func (l *Loop) out(home *Record) loopJSON {
 		out.Record = l.prog.recordOut(l.rec, true)
 	}
 	out.Work = l.prog.workOut(l.work, l.rec.Checkpoint)
-	if shown := l.held(); shown != nil {
+	if shown := heldOutput(l); shown != nil {
 		out.Shown = maps.EqualFunc(shown, l.prog.held(l.work, l.prog.outputs), Held.equal)
 		if !out.Shown {
 			out.Output = shown

@@ -3,7 +3,6 @@ package pregel
 import (
 	"bytes"
 	"encoding/json"
-	"iter"
 	"slices"
 	"strconv"
 )
@@ -67,25 +66,21 @@ func compact(v Value) (Value, error) {
 	return buf.Bytes(), nil
 }
 
-// Members yields the members of a JSON object in order, one of a name that is given twice as often. The text must be JSON: what
-// is, has been seen already, and this takes a tenth of the time that it takes to decode.
-func Members(object Value) iter.Seq2[string, Value] {
+// EachMember calls on for each member of a JSON object in order, for one of a name that is given twice as often. The text must be
+// JSON, and be known to be: to find the members then takes a tenth of the time that a decoder takes.
+func EachMember(object Value, on func(name string, v Value)) {
 	const space = " \t\r\n"
-	return func(yield func(string, Value) bool) {
-		rest := bytes.TrimLeft(object, space)
-		for rest = bytes.TrimLeft(rest[1:], space); rest[0] == '"'; rest = bytes.TrimLeft(rest, space+",") {
-			quoted := rest[:valueSize(rest)]
-			var name string
-			if err := json.Unmarshal(quoted, &name); err != nil {
-				panic("superstep: a name in JSON is always a string: " + err.Error())
-			}
-			rest = bytes.TrimLeft(rest[len(quoted):], space+":")
-			v := rest[:valueSize(rest)]
-			rest = rest[len(v):]
-			if !yield(name, bytes.Clone(v)) {
-				return
-			}
+	rest := bytes.TrimLeft(object, space)
+	for rest = bytes.TrimLeft(rest[1:], space); rest[0] == '"'; rest = bytes.TrimLeft(rest, space+",") {
+		quoted := rest[:valueSize(rest)]
+		var name string
+		if err := json.Unmarshal(quoted, &name); err != nil {
+			panic("superstep: a name in JSON is always a string: " + err.Error())
 		}
+		rest = bytes.TrimLeft(rest[len(quoted):], space+":")
+		v := rest[:valueSize(rest)]
+		rest = rest[len(v):]
+		on(name, bytes.Clone(v))
 	}
 }
 
