@@ -272,7 +272,7 @@ func TestInputThatDoesNotFitNamesTheField(t *testing.T) {
 		`{"amount":1`:                            `it is not JSON: unexpected end of JSON input`,
 		`{"amount":}`:                            `it is not JSON: invalid character '}'`,
 		`{5:1}`:                                  `it is not JSON: `,
-		`{} {}`:                                  `there is something after the JSON object`,
+		`{} {}`:                                  `invalid character '{' after top-level value`,
 		`{"ordr_id":"o"}`:                        `unknown field "ordr_id": did you mean "order_id"?`,
 		`{"Amount":1}`:                           `unknown field "Amount": did you mean "amount"?`,
 		`{"zzzzzzzz":1}`:                         `unknown field "zzzzzzzz": there is "amount", "best", "inbox", "log", "note", "order", "order_id", "raw" and 5 more`,
