@@ -50,44 +50,54 @@ type channel struct {
 
 // cell is a channel's value in one checkpoint. It is copied, never changed in place.
 type cell struct {
-	value    Held
-	rest     *cellRest    // nil for none
-	sum      *valueDigest // of the value, or of one before it; nil for none
-	finished bool
+	value Held
+	rest  *cellRest    // nil for none
+	sum   *valueDigest // of the value, or of one before it; nil for none
 }
 
 // cellRest is what few cells have. It is replaced, never changed.
 type cellRest struct {
-	sends []Send
-	seen  []int // a join's sources that have written, sorted
+	sends    []Send
+	seen     []int // a join's sources that have written, sorted
+	finished bool  // nothing else was left to run
 }
 
-func (s *cell) sends() []Send {
+func (s *cell) all() cellRest {
 	if s.rest == nil {
-		return nil
+		return cellRest{}
 	}
-	return s.rest.sends
+	return *s.rest
 }
+
+func (s *cell) setAll(r cellRest) {
+	if s.rest = nil; len(r.sends) > 0 || len(r.seen) > 0 || r.finished {
+		some := r
+		s.rest = &some
+	}
+}
+
+func (s *cell) sends() []Send { return s.all().sends }
 
 func (s *cell) setSends(sends []Send) {
-	s.rest = nil
-	if len(sends) > 0 {
-		s.rest = &cellRest{sends: sends}
-	}
+	r := s.all()
+	r.sends = sends
+	s.setAll(r)
 }
 
-func (s *cell) seen() []int {
-	if s.rest == nil {
-		return nil
-	}
-	return s.rest.seen
-}
+func (s *cell) seen() []int { return s.all().seen }
 
 func (s *cell) setSeen(seen []int) {
-	s.rest = nil
-	if len(seen) > 0 {
-		s.rest = &cellRest{seen: seen}
-	}
+	r := s.all()
+	r.seen = seen
+	s.setAll(r)
+}
+
+func (s *cell) finished() bool { return s.all().finished }
+
+func (s *cell) setFinished(is bool) {
+	r := s.all()
+	r.finished = is
+	s.setAll(r)
 }
 
 // Send is a pending task: node Node with input Arg.
@@ -148,9 +158,9 @@ func (c *channel) available(s *cell) bool {
 	case ruleJoin:
 		return len(s.seen()) == len(c.sources)
 	case ruleJoinAfter:
-		return s.finished && len(s.seen()) == len(c.sources)
+		return s.finished() && len(s.seen()) == len(c.sources)
 	case ruleTriggerAfter:
-		return !s.value.IsNone() && s.finished
+		return !s.value.IsNone() && s.finished()
 	default:
 		return !s.value.IsNone()
 	}
@@ -172,7 +182,8 @@ func (c *channel) apply(graph string, s *cell, updates []update) (changed bool, 
 	case ruleAny, ruleTrigger:
 		s.value = Hold(updates[len(updates)-1].value)
 	case ruleTriggerAfter:
-		s.value, s.finished = Hold(updates[len(updates)-1].value), false
+		s.value = Hold(updates[len(updates)-1].value)
+		s.setFinished(false)
 	case ruleTopic:
 		return c.applyTopic(s, updates), nil
 	case ruleReduce:
@@ -316,13 +327,14 @@ func (c *channel) pass(s *cell) (changed bool) {
 // consume tells a channel that the node it triggered ran.
 func (c *channel) consume(s *cell) (changed bool) {
 	switch {
-	case c.rule == ruleTriggerAfter && s.finished:
-		s.value, s.finished = Held{}, false
+	case c.rule == ruleTriggerAfter && s.finished():
+		s.value = Held{}
+		s.setFinished(false)
 	case c.rule == ruleJoin && c.available(s):
 		s.setSeen(nil)
 	case c.rule == ruleJoinAfter && c.available(s):
 		s.setSeen(nil)
-		s.finished = false
+		s.setFinished(false)
 	default:
 		return false
 	}
@@ -332,11 +344,11 @@ func (c *channel) consume(s *cell) (changed bool) {
 // finish tells a channel that nothing else is left to run: it wakes deferred nodes.
 func (c *channel) finish(s *cell) (changed bool) {
 	switch {
-	case c.rule == ruleTriggerAfter && !s.finished && !s.value.IsNone():
-	case c.rule == ruleJoinAfter && !s.finished && len(s.seen()) == len(c.sources):
+	case c.rule == ruleTriggerAfter && !s.finished() && !s.value.IsNone():
+	case c.rule == ruleJoinAfter && !s.finished() && len(s.seen()) == len(c.sources):
 	default:
 		return false
 	}
-	s.finished = true
+	s.setFinished(true)
 	return true
 }

@@ -220,7 +220,7 @@ func (p *Program) cellOut(out *checkpointJSON, c *Checkpoint, i int, exact bool)
 			out.sums[ch.name] = s.sum
 		}
 	}
-	if s.finished {
+	if s.finished() {
 		out.Finished = append(out.Finished, ch.name)
 	}
 }
@@ -241,7 +241,7 @@ func (p *Program) checkpointIn(in *checkpointJSON) *Checkpoint {
 		if ch.rule == ruleTopic && !s.value.IsNone() && !isList(s.value.text) {
 			s.value = Held{} // a topic holds a list, and counts on it
 		}
-		s.finished = slices.Contains(in.Finished, ch.name)
+		s.setFinished(slices.Contains(in.Finished, ch.name))
 		if ch.rule == ruleSends {
 			sends := slices.Clone(in.Sends)
 			for i := range sends {
