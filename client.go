@@ -322,6 +322,18 @@ func (c *Client) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasu
 	return c.threads.Erase(ctx, r)
 }
 
+// Prune archives the threads, and the jobs with all their attempts, that have ended before a moment, and erases each as [Client.Erase] does
+// once its archive is whole and on the disk: all runs that the server has, and all stored values that they refer to, encrypted as they are
+// there. Package superstep.dev/thread/archive reads archives. A thread that runs or waits is left alone. What an interruption has left is
+// gone on with by the next call with the same directory, which also proves what one that was killed has erased. Nothing is removed that is
+// not in an archive. The client must have the storage of the workers.
+//
+// Errors: ErrBadInput, also for a directory that cannot be written; ErrNoServer; the cause of ctx. When some threads were not pruned, the
+// others are, and the error is that of the first, with what is said of the others in the report.
+func (c *Client) Prune(ctx context.Context, r thread.PruneRequest) (thread.Pruning, error) {
+	return c.threads.Prune(ctx, r)
+}
+
 // GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.
 func (c *Client) GraphSpec(ctx context.Context, name string) (*pregel.Spec, error) {
 	return c.threads.GraphSpec(ctx, name)

@@ -1,0 +1,219 @@
+package thread_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev"
+	"superstep.dev/job"
+	"superstep.dev/job/leader"
+	"superstep.dev/test/rig"
+	"superstep.dev/thread"
+	"superstep.dev/thread/archive"
+	"superstep.dev/thread/storage"
+)
+
+// ended waits until the server's index knows that threads have ended, and returns a moment behind that.
+func (e *erasing) ended(threads ...string) (before time.Time) {
+	e.T.Helper()
+	require.EventuallyWithT(e.T, func(c *assert.CollectT) {
+		before = time.Now()
+		r, err := e.Prune(e.T.Context(), thread.PruneRequest{Before: before, DryRun: true})
+		assert.NoError(c, err)
+		for _, id := range threads {
+			assert.Contains(c, prunedIn(r), id)
+		}
+	}, time.Minute, 50*time.Millisecond)
+	return before
+}
+
+func prunedIn(r thread.Pruning) (ids []string) {
+	for _, p := range r.Threads {
+		ids = append(ids, p.Thread)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// archivedClient is a client over an archive, which is closed with the test.
+func archivedClient(t *testing.T, place string, cfg superstep.ClientConfig) *superstep.Client {
+	t.Helper()
+	a, err := archive.Open(place)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = a.Close() })
+	c, err := a.Client(client.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	cfg.Storage = a.Storage()
+	over, err := superstep.NewClient(c, cfg)
+	require.NoError(t, err)
+	return over
+}
+
+// looked is all that a client shows of a thread.
+type looked struct {
+	View       thread.View
+	State      thread.StateView
+	History    []thread.CheckpointView
+	Effects    thread.EffectsView
+	Checkpoint thread.CheckpointRecord
+}
+
+func lookAt(t *testing.T, c *superstep.Client, id string) (l looked) {
+	t.Helper()
+	var err error
+	l.View, err = c.Show(t.Context(), id)
+	require.NoError(t, err)
+	l.View.Expires = time.Time{} // an archive expires never
+	l.State, err = c.State(t.Context(), thread.StateRequest{Thread: id})
+	require.NoError(t, err)
+	l.History, err = c.History(t.Context(), thread.HistoryRequest{Thread: id, Values: true})
+	require.NoError(t, err)
+	l.Effects, err = c.Effects(t.Context(), thread.EffectsRequest{Thread: id})
+	require.NoError(t, err)
+	l.Checkpoint, err = c.Checkpoint(t.Context(), thread.CheckpointRequest{Thread: id})
+	require.NoError(t, err)
+	return l
+}
+
+// TestPrunedThreadsAreRead: what has ended before a moment is archived and erased; when server and storage are gone, the archive shows
+// of it what they showed. What runs or waits stays, as does what ended later.
+func TestPrunedThreadsAreRead(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	g := chatting()
+	stop := e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
+	const marker = "marker-of-a-pruned-thread"
+	mine, stopped, waits := g.Thread(e.Client, "mine/1"), g.Thread(e.Client, "stopped"), g.Thread(e.Client, "waits")
+	turn(t, mine, marker, "an answer")
+	turn(t, mine, marker+said(200_000, 1), said(30_000, 2))
+	turn(t, waits, marker[:3], "an answer")
+	for _, th := range []*superstep.Thread[rig.Counter]{stopped, waits} {
+		_, err := th.Invoke(t.Context(), rig.Wrote("a word"))
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.Temporal.TerminateWorkflow(t.Context(), "stopped", "", "enough"))
+	before := e.ended("mine/1", "stopped")
+	turn(t, g.Thread(e.Client, "later"), "a word", "an answer")
+	was, wasStopped := lookAt(t, e.Client, "mine/1"), lookAt(t, e.Client, "stopped")
+
+	dir := filepath.Join(t.TempDir(), "archives")
+	dry, err := e.Prune(t.Context(), thread.PruneRequest{Before: before, DryRun: true, Dir: dir})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mine/1", "stopped"}, prunedIn(dry))
+	assert.NoDirExists(t, dir)
+	none, err := e.Prune(t.Context(), thread.PruneRequest{Before: before, DryRun: true, Graph: "another"})
+	require.NoError(t, err)
+	assert.Empty(t, none.Threads)
+	report, err := e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
+	require.NoError(t, err)
+	assert.Equal(t, prunedIn(dry), prunedIn(report))
+	for _, p := range report.Threads {
+		assert.FileExists(t, p.Archive)
+		assert.FileExists(t, p.Archive+".erased.json")
+		assert.NotZero(t, p.Erasure.Checked)
+		_, err := e.Show(t.Context(), p.Thread)
+		require.ErrorIs(t, err, thread.ErrNotFound)
+	}
+	again, err := e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
+	require.NoError(t, err)
+	assert.Empty(t, again.Threads)
+	for _, id := range []string{"waits", "later"} {
+		_, err := e.Show(t.Context(), id)
+		require.NoError(t, err)
+	}
+
+	stop()
+	require.NoError(t, e.server.Stop())
+	require.NoError(t, e.server.Vacuum())
+	assert.Empty(t, filesWith(t, e.dir, marker), "neither the database nor the storage has it")
+	require.NoError(t, os.RemoveAll(e.dir))
+	over := archivedClient(t, dir, superstep.ClientConfig{})
+	assert.Equal(t, was, lookAt(t, over, "mine/1"))
+	wasStopped.View.Durability = "" // a worker said so
+	assert.Equal(t, wasStopped, lookAt(t, over, "stopped"))
+	listed, err := over.List(t.Context(), thread.ListQuery{})
+	require.NoError(t, err)
+	assert.Len(t, listed, 2)
+	_, err = over.Show(t.Context(), "waits")
+	require.ErrorIs(t, err, thread.ErrNotFound)
+	_, err = g.Thread(over, "mine/1").Invoke(t.Context(), rig.Wrote("more"))
+	require.ErrorIs(t, err, thread.ErrNoWorker)
+}
+
+// TestAPrunedJobIsRead: with its attempts, and with its answer, which lies in the histories of those.
+func TestAPrunedJobIsRead(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	l, err := leader.New("pruner", rig.Planner(func(context.Context, job.PlanRequest) (job.Draft, error) {
+		return job.Draft{SubJobs: []job.DraftSubJob{{ID: "1", Goal: "one", Expert: "clerk"}, {ID: "2", Goal: "two", Expert: "clerk", Dependencies: []string{"1"}}}}, nil
+	}), leader.NewExpert("clerk", "Says something.", func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) {
+		return job.WorkflowMessage{Status: job.Success, Output: a.Goal + said(50_000, 1)}, nil
+	}))
+	require.NoError(t, err)
+	e.work(superstep.WorkerConfig{Leaders: []superstep.Leader{l}})
+	_, err = e.SubmitJob(t.Context(), thread.SubmitJob{Leader: "pruner", Job: job.Job{ID: "r-3", Goal: "both"}})
+	require.NoError(t, err)
+	was, err := e.JobAnswer(t.Context(), "r-3")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	report, err := e.Prune(t.Context(), thread.PruneRequest{Before: e.ended("job/r-3"), Dir: dir})
+	require.NoError(t, err)
+	require.Equal(t, []string{"job/r-3"}, prunedIn(report), "attempts go with their job")
+	assert.Len(t, report.Threads[0].Erasure.Threads, 3)
+	_, err = e.Job(t.Context(), "r-3")
+	require.ErrorIs(t, err, thread.ErrNotFound)
+
+	over := archivedClient(t, report.Threads[0].Archive, superstep.ClientConfig{})
+	got, err := over.JobAnswer(t.Context(), "r-3")
+	require.NoError(t, err)
+	assert.Equal(t, was.Parts, got.Parts)
+	attempt, err := over.Show(t.Context(), report.Threads[0].Erasure.Threads[0])
+	require.NoError(t, err)
+	assert.Equal(t, thread.StatusFinished, attempt.Status)
+}
+
+// TestAPruneThatIsInterrupted at every removal goes on when it is repeated: the archive that is there is taken, nothing is removed that
+// is not in it, and in the end it has all runs and a proof.
+func TestAPruneThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	g := chatting()
+	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
+	th := g.Thread(e.Client, "mine")
+	for i := range 4 {
+		turn(t, th, said(20_000, uint64(i)), "and")
+	}
+	before, dir := e.ended("mine"), t.TempDir()
+	was := lookAt(t, e.Client, "mine")
+	interrupted := 0
+	for {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		report, err := e.Prune(ctx, thread.PruneRequest{Before: before, Dir: dir, Removed: func(thread.Removal) { cancel(errors.New("interrupted")) }})
+		cancel(nil)
+		if err == nil {
+			require.Len(t, report.Threads, 1)
+			break
+		}
+		require.ErrorContains(t, err, "interrupted")
+		interrupted++
+		require.Less(t, interrupted, 100)
+	}
+	assert.GreaterOrEqual(t, interrupted, 5)
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	assert.Len(t, files, 2, "one archive, one proof: %v", files)
+	assert.Equal(t, was, lookAt(t, archivedClient(t, dir, superstep.ClientConfig{}), "mine"))
+	lie, err := e.values.List(t.Context(), storage.SpaceOf("default", "mine"))
+	require.NoError(t, err)
+	assert.Empty(t, lie)
+}
