@@ -58,10 +58,10 @@ func Of(dir, threadID string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Unproved lists the files of a directory whose threads were not erased yet, as far as anybody has noted, none of one that is not there.
-// What processes that died were writing is removed.
-func Unproved(dir string) (paths []string, err error) {
-	all, err := Of(dir, "")
+// Unproved lists the files of a thread, of all for "", that was not erased yet, as far as anybody has noted; none of a directory that is
+// not there.
+func Unproved(dir, threadID string) (paths []string, err error) {
+	all, err := Of(dir, threadID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -70,13 +70,17 @@ func Unproved(dir string) (paths []string, err error) {
 			paths = append(paths, path)
 		}
 	}
+	return paths, err
+}
+
+// Sweep removes what processes that died were writing into a directory.
+func Sweep(dir string) {
 	parts, _ := filepath.Glob(filepath.Join(escaped(dir), "*"+ending+".*"+partEnding))
 	for _, part := range parts {
 		if info, err := os.Stat(part); err == nil && time.Since(info.ModTime()) > leftover {
 			_ = os.Remove(part)
 		}
 	}
-	return paths, err
 }
 
 // escaped is a directory as a pattern that matches nothing else.

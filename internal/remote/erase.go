@@ -141,11 +141,17 @@ func (e *eraser) runsOf(ctx context.Context, id string) (threadRuns, error) {
 			t.runs = slices.Insert(t.runs, 0, run.GetRunId())
 		}
 	}
-	for _, run := range t.runs {
+	named := t.runs
+	t.runs = nil
+	for _, run := range named {
 		described, err := e.described(ctx, id, run)
 		if err != nil {
 			return t, err
 		}
+		if described == nil { // of the past that the server has no more, or removed a moment ago
+			continue
+		}
+		t.runs = append(t.runs, run)
 		t.open = t.open || isOpen(described)
 		if at := described.GetWorkflowExecutionInfo().GetCloseTime(); at != nil && at.AsTime().After(t.closed) {
 			t.closed = at.AsTime()

@@ -96,7 +96,8 @@ func (c *Threads) toPrune(ctx context.Context, r thread.PruneRequest) ([]string,
 		}
 	}
 	if !r.DryRun {
-		paths, err := archive.Unproved(r.Dir)
+		archive.Sweep(r.Dir)
+		paths, err := archive.Unproved(r.Dir, "")
 		if err != nil {
 			return nil, unusable(r.Dir, err)
 		}
@@ -167,10 +168,27 @@ func (p *pruning) thread(ctx context.Context) (out thread.Pruned, is bool, err e
 		return out, false, err
 	}
 	out.Erasure = &p.proof
-	if err := archive.Prove(p.kept.Path, out); err != nil {
-		return out, false, unusable(p.request.Dir, err)
+	return out, true, p.prove(out)
+}
+
+// prove writes the proof beside the archive, and beside earlier ones of the thread of which nothing is left now either.
+func (p *pruning) prove(out thread.Pruned) error {
+	paths, err := archive.Unproved(p.request.Dir, p.Thread)
+	if err != nil {
+		return unusable(p.request.Dir, err)
 	}
-	return out, true, nil
+	for _, path := range paths {
+		file, err := archive.Open(path)
+		if err != nil {
+			return err
+		}
+		file.Close()
+		out.Archive, out.Bytes, out.SHA256 = path, file.Bytes, file.SHA256
+		if err := archive.Prove(path, out); err != nil {
+			return unusable(p.request.Dir, err)
+		}
+	}
+	return nil
 }
 
 // archived is the file that the thread lies in, which is written unless it is there: whole, as what has its name is. Of a thread that the
@@ -178,19 +196,14 @@ func (p *pruning) thread(ctx context.Context) (out thread.Pruned, is bool, err e
 func (p *pruning) archived(ctx context.Context, there bool) (*archive.File, error) {
 	newest := p.newest()
 	if !there {
-		paths, err := archive.Of(p.request.Dir, p.Thread)
+		paths, err := archive.Unproved(p.request.Dir, p.Thread)
 		if err != nil {
 			return nil, unusable(p.request.Dir, err)
 		}
-		unproved, err := archive.Unproved(p.request.Dir)
-		if err != nil {
-			return nil, unusable(p.request.Dir, err)
-		}
-		at := slices.IndexFunc(paths, func(path string) bool { return slices.Contains(unproved, path) })
-		if at < 0 {
+		if len(paths) == 0 {
 			return nil, nil
 		}
-		return archive.Open(paths[at])
+		return archive.Open(paths[0])
 	}
 	file, err := archive.Open(archive.Path(p.request.Dir, p.Thread, newest))
 	if !errors.Is(err, thread.ErrNotFound) {

@@ -1,14 +1,18 @@
 package thread_test
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -216,4 +220,154 @@ func TestAPruneThatIsInterrupted(t *testing.T) {
 	lie, err := e.values.List(t.Context(), storage.SpaceOf("default", "mine"))
 	require.NoError(t, err)
 	assert.Empty(t, lie)
+}
+
+// TestAThreadThatCannotBeArchivedWhole stays as it is: a value that its history refers to is not there any more. Others are pruned, and
+// when the value is back, so is this one.
+func TestAThreadThatCannotBeArchivedWhole(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	g := chatting()
+	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
+	turn(t, g.Thread(e.Client, "whole"), said(100_000, 1), "an answer")
+	turn(t, g.Thread(e.Client, "broken"), said(100_000, 2), "an answer")
+	lie, err := e.values.List(t.Context(), storage.SpaceOf("default", "broken"))
+	require.NoError(t, err)
+	require.NotEmpty(t, lie)
+	name := lie[0].Name
+	path, away := filepath.Join(e.values.Where(), name[:2], name), filepath.Join(t.TempDir(), "away")
+	require.NoError(t, os.Rename(path, away))
+	before, dir := e.ended("whole", "broken"), t.TempDir()
+	// Another process: this one has the value in memory, which is no place to archive it from.
+	report, err := e.another().Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
+	require.ErrorIs(t, err, thread.ErrStorage)
+	assert.Equal(t, []string{"whole"}, prunedIn(report))
+	require.Len(t, report.Failed, 1)
+	assert.Contains(t, report.Failed[0].Error, name)
+	files, err := filepath.Glob(filepath.Join(dir, "broken*"))
+	require.NoError(t, err)
+	assert.Empty(t, files)
+	_, err = e.Temporal.DescribeWorkflowExecution(t.Context(), "broken", "")
+	require.NoError(t, err)
+
+	require.NoError(t, os.Rename(away, path))
+	was := lookAt(t, e.Client, "broken")
+	report, err = e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"broken"}, prunedIn(report))
+	assert.Equal(t, was, lookAt(t, archivedClient(t, dir, superstep.ClientConfig{}), "broken"))
+}
+
+// another is a client of the same server and storage with a memory of its own.
+func (e *erasing) another() *superstep.Client {
+	e.T.Helper()
+	values, err := storage.Files(e.values.Where(), storage.Options{})
+	require.NoError(e.T, err)
+	c, err := superstep.NewClient(e.Temporal, superstep.ClientConfig{TaskQueue: e.Queue, Storage: values})
+	require.NoError(e.T, err)
+	return c
+}
+
+// TestAThreadThatGoesOnWhileItIsPruned keeps its values and the run that began; what had gone by then is in the archive. When it has ended
+// again it is pruned, and both archives together have all of its past.
+func TestAThreadThatGoesOnWhileItIsPruned(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	g := chatting()
+	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
+	th := g.Thread(e.Client, "mine")
+	turn(t, th, "one", said(50_000, 1))
+	turn(t, th, "two", said(50_000, 2))
+	before, dir := e.ended("mine"), t.TempDir()
+	began := false
+	report, err := e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir, Removed: func(gone thread.Removal) {
+		if !began && gone.Kind == thread.RemovedRun {
+			began = true
+			_, err := th.Invoke(t.Context(), rig.Wrote("three"), superstep.WithKeepOpen(-1))
+			assert.NoError(t, err)
+		}
+	}})
+	require.ErrorIs(t, err, thread.ErrRunning)
+	assert.Empty(t, report.Threads)
+	_, err = th.Resume(t.Context(), said(50_000, 3))
+	require.NoError(t, err)
+	log := rig.LogOf(t, th)
+	assert.Len(t, log, 6)
+	_, err = e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
+	require.NoError(t, err, "it has ended too late for that")
+	report, err = e.Prune(t.Context(), thread.PruneRequest{Before: e.ended("mine"), Dir: dir})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"mine"}, prunedIn(report))
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	assert.Len(t, files, 4, "two archives, two proofs: %v", files)
+	over := archivedClient(t, dir, superstep.ClientConfig{})
+	assert.Equal(t, log, rig.LogOf(t, g.Thread(over, "mine")))
+	views, err := over.History(t.Context(), thread.HistoryRequest{Thread: "mine"})
+	require.NoError(t, err)
+	inputs := 0
+	for _, v := range views {
+		if v.Source == "input" {
+			inputs++
+		}
+	}
+	assert.Equal(t, 3, inputs, "the past of all three runs")
+}
+
+// TestAnArchiveIsEncryptedAsTheServerIs: it has what the server had, so who has no keys reads names and times, and is told which key is
+// missing.
+func TestAnArchiveIsEncryptedAsTheServerIs(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	keys := newKeyFile(t, "prod-1").keys().Converter(nil)
+	var err error
+	e.Client, err = superstep.NewClient(e.Temporal, superstep.ClientConfig{TaskQueue: e.Queue, Storage: e.values, DataConverter: keys})
+	require.NoError(t, err)
+	g := chatting()
+	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}, DataConverter: keys})
+	const marker = "marker-of-a-secret"
+	turn(t, g.Thread(e.Client, "mine"), marker+said(100_000, 1), marker)
+	was, dir := lookAt(t, e.Client, "mine"), t.TempDir()
+	_, err = e.Prune(t.Context(), thread.PruneRequest{Before: e.ended("mine"), Dir: dir})
+	require.NoError(t, err)
+	for _, lie := range historiesIn(t, dir) {
+		assert.NotContains(t, lie, marker)
+	}
+	assert.Empty(t, filesWith(t, dir, marker))
+	assert.Equal(t, was, lookAt(t, archivedClient(t, dir, superstep.ClientConfig{DataConverter: keys}), "mine"))
+	_, err = archivedClient(t, dir, superstep.ClientConfig{}).Show(t.Context(), "mine")
+	require.ErrorContains(t, err, "prod-1")
+	other := newKeyFile(t, "other").keys().Converter(nil)
+	_, err = archivedClient(t, dir, superstep.ClientConfig{DataConverter: other}).State(t.Context(), thread.StateRequest{Thread: "mine"})
+	require.ErrorContains(t, err, "prod-1")
+}
+
+// historiesIn are the histories in the archives of a directory, as they are without compression.
+func historiesIn(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.archive"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		file, err := os.Open(path)
+		require.NoError(t, err)
+		defer file.Close()
+		for in := tar.NewReader(file); ; {
+			head, err := in.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			if !strings.HasSuffix(head.Name, ".zst") {
+				continue
+			}
+			z, err := zstd.NewReader(in)
+			require.NoError(t, err)
+			text, err := io.ReadAll(z)
+			require.NoError(t, err)
+			z.Close()
+			all = append(all, string(text))
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
 }

@@ -61,7 +61,9 @@ func (k kept) describedOr() *workflowservice.DescribeWorkflowExecutionResponse {
 	return k.Described
 }
 
-func (k kept) started() time.Time { return k.Described.GetWorkflowExecutionInfo().GetStartTime().AsTime() }
+func (k kept) started() time.Time {
+	return k.Described.GetWorkflowExecutionInfo().GetStartTime().AsTime()
+}
 
 // run is a run, the newest of its thread when none is named.
 func (a *Archive) run(of *commonpb.WorkflowExecution) (kept, error) {
