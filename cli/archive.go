@@ -30,5 +30,5 @@ func (a *app) withArchive(ctx context.Context, opts client.Options, do func(svc 
 		return err
 	}
 	defer c.Close()
-	return a.serve(ctx, c, opts, do)
+	return a.over(ctx, c, opts, do)
 }

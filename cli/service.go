@@ -115,11 +115,11 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return interrupted(ctx, err, "interrupted")
 	}
 	defer c.Close()
-	return a.serve(ctx, c, opts, do)
+	return a.over(ctx, c, opts, do)
 }
 
-// serve calls do with what the commands ask of a connection.
-func (a *app) serve(ctx context.Context, c client.Client, opts client.Options, do func(svc service) error) error {
+// over calls do with what the commands ask of a connection.
+func (a *app) over(ctx context.Context, c client.Client, opts client.Options, do func(svc service) error) error {
 	svc, err := a.backend.service(c, superstep.ClientConfig{
 		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
 		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage,

@@ -20,7 +20,7 @@ import (
 )
 
 // pruneTogether is how many threads are archived and erased at once: each waits for the server most of the time.
-const pruneTogether = 4
+const pruneTogether = 8
 
 // Prune archives and erases what has ended before a moment.
 func (c *Threads) Prune(ctx context.Context, r thread.PruneRequest) (thread.Pruning, error) {

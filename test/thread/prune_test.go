@@ -152,6 +152,7 @@ func TestPrunedThreadsAreRead(t *testing.T) {
 	require.ErrorIs(t, err, thread.ErrNotFound)
 	_, err = g.Thread(over, "mine/1").Invoke(t.Context(), rig.Wrote("more"))
 	require.ErrorIs(t, err, thread.ErrNoWorker)
+	require.ErrorContains(t, err, "archived")
 }
 
 // TestAPrunedJobIsRead: with its attempts, and with its answer, which lies in the histories of those.

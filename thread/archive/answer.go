@@ -16,6 +16,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
+
+	"superstep.dev/thread"
 )
 
 // answer answers a call as the server would of which the threads were archived, and refuses what changes something. An archive has no
@@ -44,10 +46,9 @@ func (a *Archive) answerTo(request any) (proto.Message, error) {
 		return a.backward(r)
 	case *workflowservice.ListWorkflowExecutionsRequest:
 		return a.list(r.GetQuery())
-	case *workflowservice.QueryWorkflowRequest:
-		return nil, serviceerror.NewQueryFailed("it is archived, and no worker has it")
-	case *workflowservice.DescribeTaskQueueRequest:
-		return &workflowservice.DescribeTaskQueueResponse{}, nil // nobody polls
+	case *workflowservice.QueryWorkflowRequest, *workflowservice.DescribeTaskQueueRequest:
+		return nil, &thread.Error{Kind: thread.ErrNoWorker, Message: "what is archived has no workers to ask",
+			Do: "Where its graph has reducers of its own, read it with the program that has the graph"}
 	case *workflowservice.DescribeNamespaceRequest:
 		return nil, serviceerror.NewUnimplemented("an archive has no namespace: nothing in it expires")
 	}
