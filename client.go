@@ -247,6 +247,15 @@ func (c *Client) Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPa
 	return c.threads.Inbox(ctx, q)
 }
 
+// OpenQuestions counts the questions of all threads and jobs that wait for people, for each graph, or leader, and what they are about:
+// those of the named ones, none for all. It reads the server's index, a call for each 1,000 threads that ask and of at most 100,000, and
+// asks no worker; the index is a moment behind.
+//
+// Errors: ErrNoServer; ErrBadInput for a namespace that does not have the search attributes of questions.
+func (c *Client) OpenQuestions(ctx context.Context, graphs ...string) ([]thread.OpenQuestions, error) {
+	return c.threads.OpenQuestions(ctx, graphs...)
+}
+
 // State returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
 // It needs no worker when this process can read the graph: all its reducers are Superstep's own.
 //
