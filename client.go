@@ -253,7 +253,7 @@ func (c *Client) Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPa
 //
 // Errors: ErrNoServer; ErrBadInput for a namespace that does not have the search attributes of questions.
 func (c *Client) OpenQuestions(ctx context.Context, graphs ...string) ([]thread.OpenQuestions, error) {
-	return c.threads.OpenQuestions(ctx, graphs...)
+	return remote.OpenQuestions(ctx, c.threads, graphs...)
 }
 
 // State returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
@@ -340,7 +340,7 @@ func (c *Client) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasu
 // Errors: ErrBadInput, also for a directory that cannot be written; ErrNoServer; the cause of ctx. When some threads were not pruned, the
 // others are, and the error is that of the first, with what is said of the others in the report.
 func (c *Client) Prune(ctx context.Context, r thread.PruneRequest) (thread.Pruning, error) {
-	return c.threads.Prune(ctx, r)
+	return remote.Prune(ctx, c.threads, r)
 }
 
 // GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.

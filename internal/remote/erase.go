@@ -42,7 +42,7 @@ func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Eras
 		return thread.Erasure{}, &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: fmt.Sprintf("%q is an attempt of job %q", r.Thread, of),
 			Do: "Erase the job, with all its attempts", Command: []string{"erase", job.WorkflowID(of)}}
 	}
-	e := c.eraser(r)
+	e := newEraser(c, r)
 	threads, err := e.threads(ctx)
 	if err == nil {
 		err = e.rest(ctx, threads)
@@ -59,7 +59,7 @@ func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Eras
 	return e.proof, nil
 }
 
-func (c *Threads) eraser(r thread.EraseRequest) *eraser {
+func newEraser(c *Threads, r thread.EraseRequest) *eraser {
 	return &eraser{Threads: c, EraseRequest: r, proof: thread.Erasure{Thread: r.Thread, Threads: []string{}, Runs: []thread.Removal{}}}
 }
 

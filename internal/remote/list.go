@@ -164,7 +164,7 @@ func (c *reader) inboxRequest(ctx context.Context, q inboxFilter) (*workflowserv
 	if err != nil {
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "the page is not the Next of another one", Cause: err}
 	}
-	if err := c.listsQuestions(ctx); err != nil {
+	if err := listsQuestions(ctx, c); err != nil {
 		return nil, err
 	}
 	return &workflowservice.ListWorkflowExecutionsRequest{
@@ -173,7 +173,7 @@ func (c *reader) inboxRequest(ctx context.Context, q inboxFilter) (*workflowserv
 }
 
 // listsQuestions refuses a namespace whose index does not know of questions.
-func (c *reader) listsQuestions(ctx context.Context) error {
+func listsQuestions(ctx context.Context, c *reader) error {
 	has, err := c.hasAttributes(ctx)
 	if err == nil && !has.Inbox {
 		err = &thread.Error{Kind: thread.ErrBadInput,
@@ -238,7 +238,7 @@ func (q inboxFilter) selects(item thread.InboxItem, now time.Time) bool {
 func (c *reader) inboxItems(info *workflowpb.WorkflowExecutionInfo) []thread.InboxItem {
 	th := thread.InboxItem{Thread: info.GetExecution().GetWorkflowId(), Graph: c.graphOf(info), Paused: c.pauseOf(info)}
 	th.Job = job.Of(th.Thread)
-	note, open := c.noteOf(info)
+	note, open := noteOf(c, info)
 	var items []thread.InboxItem
 	for _, q := range note.Questions {
 		item := th
@@ -254,7 +254,7 @@ func (c *reader) inboxItems(info *workflowpb.WorkflowExecutionInfo) []thread.Inb
 }
 
 // noteOf is what lists show of a run's questions, and how many are open.
-func (c *reader) noteOf(info *workflowpb.WorkflowExecutionInfo) (note protocol.QuestionsNote, open int) {
+func noteOf(c *reader, info *workflowpb.WorkflowExecutionInfo) (note protocol.QuestionsNote, open int) {
 	attribute(info, protocol.AttributeQuestions, &open)
 	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
 		note = protocol.QuestionsNote{} // written with another converter: the number of questions is known all the same

@@ -23,12 +23,12 @@ import (
 const pruneTogether = 8
 
 // Prune archives and erases what has ended before a moment.
-func (c *Threads) Prune(ctx context.Context, r thread.PruneRequest) (thread.Pruning, error) {
+func Prune(ctx context.Context, c *Threads, r thread.PruneRequest) (thread.Pruning, error) {
 	report := thread.Pruning{Before: r.Before.UTC(), DryRun: r.DryRun, Threads: []thread.Pruned{}, Failed: []thread.Pruned{}}
 	if r.Before.IsZero() || r.Before.After(time.Now()) || r.Dir == "" && !r.DryRun {
 		return report, &thread.Error{Kind: thread.ErrBadInput, Message: "threads are pruned that have ended before a moment of the past, into a directory"}
 	}
-	all, err := c.toPrune(ctx, r)
+	all, err := toPrune(ctx, c, r)
 	if err != nil {
 		return report, c.explain(err, r.Graph, "")
 	}
@@ -48,7 +48,7 @@ func (c *Threads) Prune(ctx context.Context, r thread.PruneRequest) (thread.Prun
 			break
 		}
 		group.Go(func() error {
-			p := &pruning{eraser: c.eraser(thread.EraseRequest{Thread: id, Removed: removed}), request: r}
+			p := &pruning{eraser: newEraser(c, thread.EraseRequest{Thread: id, Removed: removed}), request: r}
 			pruned, is, err := p.thread(ctx)
 			mu.Lock()
 			defer mu.Unlock()
@@ -84,7 +84,7 @@ func (c *Threads) Prune(ctx context.Context, r thread.PruneRequest) (thread.Prun
 
 // toPrune are the threads and jobs of which a run has ended before the moment, and those of which an archive is there without the proof
 // that they were erased: a process that was killed may have left nothing of them on the server but that. Those that ended first come first.
-func (c *Threads) toPrune(ctx context.Context, r thread.PruneRequest) ([]string, error) {
+func toPrune(ctx context.Context, c *Threads, r thread.PruneRequest) ([]string, error) {
 	seen, ids := map[string]bool{}, []string{}
 	add := func(id string) {
 		if of, subjob := job.OfAttempt(id); subjob != "" {
@@ -110,7 +110,7 @@ func (c *Threads) toPrune(ctx context.Context, r thread.PruneRequest) ([]string,
 		}
 	}
 	query := fmt.Sprintf("WorkflowType IN ('%s', '%s') AND CloseTime < '%s'", protocol.GraphWorkflow, protocol.LeaderWorkflow, r.Before.UTC().Format(time.RFC3339Nano))
-	listed, err := c.eraser(thread.EraseRequest{}).listed(ctx, query)
+	listed, err := newEraser(c, thread.EraseRequest{}).listed(ctx, query)
 	for _, run := range listed {
 		add(run.GetWorkflowId())
 	}

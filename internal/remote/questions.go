@@ -23,8 +23,8 @@ const (
 
 // OpenQuestions counts the open questions of the graphs and leaders of those names in the server's index, with one call for each 1,000
 // threads that ask.
-func (c *reader) OpenQuestions(ctx context.Context, graphs ...string) ([]thread.OpenQuestions, error) {
-	if err := c.listsQuestions(ctx); err != nil {
+func OpenQuestions(ctx context.Context, c *Threads, graphs ...string) ([]thread.OpenQuestions, error) {
+	if err := listsQuestions(ctx, c.reader); err != nil {
 		return nil, err
 	}
 	query := asksPeople
@@ -35,7 +35,7 @@ func (c *reader) OpenQuestions(ctx context.Context, graphs ...string) ([]thread.
 		}
 		query += fmt.Sprintf(" AND %s IN (%s)", protocol.AttributeGraph, strings.Join(quoted, ", "))
 	}
-	counts := map[[2]string]*thread.OpenQuestions{}
+	counts := openCounts{}
 	var token []byte
 	for range openPages {
 		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
@@ -45,7 +45,7 @@ func (c *reader) OpenQuestions(ctx context.Context, graphs ...string) ([]thread.
 		}
 		for _, info := range page.GetExecutions() {
 			if graph := c.graphOf(info); len(graphs) == 0 || slices.Contains(graphs, graph) {
-				c.countOpen(counts, graph, info)
+				counts.add(c.reader, graph, info)
 			}
 		}
 		if token = page.GetNextPageToken(); len(token) == 0 {
@@ -56,12 +56,17 @@ func (c *reader) OpenQuestions(ctx context.Context, graphs ...string) ([]thread.
 	for _, q := range counts {
 		out = append(out, *q)
 	}
-	slices.SortFunc(out, func(a, b thread.OpenQuestions) int { return cmp.Or(cmp.Compare(a.Graph, b.Graph), cmp.Compare(a.About, b.About)) })
+	slices.SortFunc(out, func(a, b thread.OpenQuestions) int {
+		return cmp.Or(cmp.Compare(a.Graph, b.Graph), cmp.Compare(a.About, b.About))
+	})
 	return out, nil
 }
 
-// countOpen adds what a run asks. What its note does not show counts as what it shows last.
-func (c *reader) countOpen(counts map[[2]string]*thread.OpenQuestions, graph string, info *workflowpb.WorkflowExecutionInfo) {
+// openCounts are open questions by graph and what they are about.
+type openCounts map[[2]string]*thread.OpenQuestions
+
+// add adds what a run asks. What its note does not show counts as what it shows last.
+func (counts openCounts) add(c *reader, graph string, info *workflowpb.WorkflowExecutionInfo) {
 	add := func(about string, n int, at time.Time) {
 		q := counts[[2]string{graph, about}]
 		if q == nil {
@@ -73,7 +78,7 @@ func (c *reader) countOpen(counts map[[2]string]*thread.OpenQuestions, graph str
 		}
 	}
 	about := thread.AboutQuestion
-	note, open := c.noteOf(info)
+	note, open := noteOf(c, info)
 	for _, q := range note.Questions {
 		about = cmp.Or(q.About, thread.AboutQuestion)
 		add(about, 1, q.At)

@@ -88,7 +88,9 @@ func TestFiguresAsPrometheusHasThem(t *testing.T) {
 	}
 	p.until(open(2), 1)
 	for _, counted := range []string{"superstep_effects_unknown_total", `superstep_questions_asked_total{about="doubt"}`, "superstep_recovery_seconds_count"} {
-		r.until(counted+" is scraped", func() bool { return len(p.ask(counted+fmt.Sprintf(" and on(instance) up{instance=%q}", scrapes[2]))) > 0 })
+		r.until(counted+" is scraped", func() bool {
+			return len(p.ask(counted+fmt.Sprintf(" and on(instance) up{instance=%q}", scrapes[2]))) > 0
+		})
 	}
 	r.kill(third)
 	scraped("worker-4") // has counted none of it, and tells what waits all the same

@@ -36,6 +36,9 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 	for _, id := range append(all, large) {
 		r.wait(id, thread.StatusFinished)
 	}
+	r.put("go")
+	jobID := r.submitted("two")
+	answer := r.exits(0, r.superstep("job", "answer", jobID)).stdout
 	waits := r.stopped()
 	state := r.exits(0, r.own("state", large, "-o", "json").end()).stdout
 
@@ -44,7 +47,7 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 	r.until("the server's index has all threads", func() bool {
 		out := r.exits(0, r.superstep("prune", "--older-than", "0s", "-o", "json"))
 		require.NoError(t, json.Unmarshal([]byte(out.stdout), &dry))
-		return len(dry.Threads) == len(all)+1
+		return len(dry.Threads) == len(all)+2
 	})
 	require.NoDirExists(t, dir)
 	out := r.exits(0, r.superstep("prune", "--older-than", "30d"))
@@ -61,12 +64,12 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 		end(p)
 		p.end()
 	}
-	require.Less(t, proofs(), len(all)+1, "some are left")
-	t.Log("after the last of four that did not end,", proofs(), "of", len(all)+1, "threads are pruned")
+	require.Less(t, proofs(), len(all)+2, "some are left")
+	t.Log("after the last of four that did not end,", proofs(), "of", len(all)+2, "threads and jobs are pruned")
 	var report thread.Pruning
 	require.NoError(t, json.Unmarshal([]byte(r.exits(0, r.superstep(append(prune, "-o", "json")...)).stdout), &report))
 	require.NotEmpty(t, report.Threads)
-	require.Equal(t, len(all)+1, proofs())
+	require.Equal(t, len(all)+2, proofs())
 	out = r.exits(0, r.superstep(prune...))
 	require.Contains(t, out.stdout, "nothing has ended before")
 	r.exits(4, r.superstep("show", large))
@@ -75,6 +78,7 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 
+	r.exits(4, r.superstep("job", "show", jobID))
 	require.NoError(t, server.Stop())
 	require.NoError(t, os.RemoveAll(values))
 	for _, id := range all {
@@ -84,7 +88,9 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 	require.Contains(t, r.exits(0, r.own("history", large, "--archive", dir).end()).stdout, "input")
 	out = r.exits(6, r.superstep("history", large, "--archive", dir)) // the graph has a reducer of its own
 	require.Contains(t, out.stderr, "read it with the program that has the graph")
-	require.Equal(t, len(all)+1, strings.Count(r.exits(0, r.superstep("list", "--archive", dir)).stdout, "finished"))
+	require.Contains(t, r.exits(0, r.superstep("job", "show", jobID, "--archive", dir)).stdout, "2/2 done")
+	require.Equal(t, answer, r.exits(0, r.superstep("job", "answer", jobID, "--archive", dir)).stdout)
+	require.Equal(t, len(all)+3, strings.Count(r.exits(0, r.superstep("list", "--archive", dir)).stdout, "finished"))
 	out = r.exits(4, r.superstep("show", waits, "--archive", dir))
 	require.Contains(t, out.stderr, "list")
 
