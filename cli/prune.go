@@ -146,7 +146,7 @@ func (g age) String() string {
 
 // archived gives a command that only looks the flag with which it looks at archived threads.
 func (a *app) archived(flags *pflag.FlagSet) {
-	flags.StringVar(&a.conn.archive, "archive", "", "look at what superstep prune has archived: `FILE`, or a directory; no server is asked")
+	flags.StringVar(&a.conn.archive, "archive", "", "look at what was pruned: the `FILE` of an archive, or their directory; no server is asked")
 }
 
 // withArchive calls do over the archive that the command line names.

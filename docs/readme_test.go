@@ -98,6 +98,7 @@ var elsewhere = map[string]string{
 	`superstep checkpoint r-7 -o json`:                                                        "../test/e2e/erase_test.go",
 	`superstep erase r-7 --yes --audit keep --audit-dir audits`:                               "../test/e2e/erase_test.go",
 	`superstep erase r-7 --yes --cancel --reason "asked by the customer"`:                     "../test/e2e/erase_test.go",
+	`superstep erase r-7 --yes --archive archives`:                                            "../test/e2e/prune_test.go",
 	`superstep erase job/r-3 --yes -o json`:                                                   "../test/e2e/jobs_test.go",
 	`superstep prune --older-than 30d`:                                                        "../test/e2e/prune_test.go",
 	`superstep prune --older-than 30d --archive archives --yes`:                               "../test/e2e/prune_test.go",

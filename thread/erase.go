@@ -17,18 +17,22 @@ type EraseRequest struct {
 	// KeepAudit is given the audit of each thread before anything is removed; nil erases it with the rest. It may be called again
 	// with what is left of an audit when an earlier erasure was interrupted: read then fails, or gives the same chain.
 	KeepAudit func(thread string, read func() (approval.Export, error)) error
+	// Archives is a directory of archives of which those of the thread are removed too, when nothing else is left of it; "" leaves
+	// archives alone.
+	Archives string
 	// Removed, when not nil, is told of each thing that was removed.
 	Removed func(Removal)
 }
 
 // The kinds of a [Removal].
 const (
-	RemovedRun   = "run"
-	RemovedValue = "value"
+	RemovedRun     = "run"
+	RemovedValue   = "value"
+	RemovedArchive = "archive"
 )
 
-// Removal is one thing that was removed: a run, with the hex SHA-256 of its history, or a stored value, which has its digest as the end
-// of its name.
+// Removal is one thing that was removed: a run, with the hex SHA-256 of its history, a stored value, which has its digest as the end
+// of its name, or an archive, by its path, with that of the file.
 type Removal struct {
 	Kind   string `json:"kind"`
 	Thread string `json:"thread,omitempty"`
@@ -50,6 +54,8 @@ type Erasure struct {
 	Values       int    `json:"values"`
 	Bytes        int64  `json:"bytes"`
 	ValuesSHA256 string `json:"values_sha256,omitempty"`
+	// Archives are those that were removed.
+	Archives []Removal `json:"archives,omitempty"`
 	// AuditKept are the threads whose audit was kept.
 	AuditKept []string `json:"audit_kept,omitempty"`
 	// Checked is when the server and the storage were asked for what is left, and had nothing. Storage names the storage that was

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -86,6 +87,26 @@ func Sweep(dir string) {
 // escaped is a directory as a pattern that matches nothing else.
 func escaped(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+// Remove removes a file with its proof, whatever is in it, and returns its size and the hex SHA-256 that it had.
+func Remove(path string) (size int64, digest string, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	sum := sha256.New()
+	size, err = io.Copy(sum, file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return 0, "", err
+	}
+	if err := os.Remove(path + proofEnding); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, "", err
+	}
+	if err := os.Remove(path); err != nil {
+		return 0, "", err
+	}
+	return size, hex.EncodeToString(sum.Sum(nil)), syncDir(filepath.Dir(path))
 }
 
 // Prove writes the proof that what a file holds was erased. It has a field "sha256" with that of the file.

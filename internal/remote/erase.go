@@ -53,6 +53,9 @@ func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Eras
 	if err == nil {
 		err = e.remove(ctx, threads)
 	}
+	if err == nil && e.Archives != "" {
+		err = e.removeArchives()
+	}
 	if err != nil {
 		return e.proof, c.explain(err, "", r.Thread)
 	}
@@ -427,6 +430,23 @@ func (e *eraser) removeValues(ctx context.Context) error {
 		err = fmt.Errorf("%d values were stored for thread %s while it was erased: a worker still has a task of it; erase it again", len(left), e.Thread)
 	}
 	return err
+}
+
+// removeArchives removes what was archived of the thread.
+func (e *eraser) removeArchives() error {
+	paths, err := archive.Of(e.Archives, e.Thread)
+	if err != nil {
+		return unusable(e.Archives, err)
+	}
+	for _, path := range paths {
+		gone := thread.Removal{Kind: thread.RemovedArchive, Thread: e.Thread, Name: path}
+		if gone.Bytes, gone.SHA256, err = archive.Remove(path); err != nil {
+			return unusable(e.Archives, err)
+		}
+		e.proof.Archives = append(e.proof.Archives, gone)
+		e.tell(gone)
+	}
+	return nil
 }
 
 // check asks the server and its index for what is left.

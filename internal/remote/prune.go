@@ -119,7 +119,7 @@ func toPrune(ctx context.Context, c *Threads, r thread.PruneRequest) ([]string, 
 
 // unusable is the error of a directory that archives cannot be in.
 func unusable(dir string, err error) error {
-	return &thread.Error{Kind: thread.ErrBadInput, Message: fmt.Sprintf("the directory %q cannot have archives", dir), Cause: err, Do: "Name another one"}
+	return &thread.Error{Kind: thread.ErrBadInput, Message: fmt.Sprintf("the directory %q of archives cannot be used", dir), Cause: err, Do: "Name another one"}
 }
 
 // pruning prunes one thread, or one job.

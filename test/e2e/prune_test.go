@@ -79,6 +79,10 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 	require.Empty(t, left)
 
 	r.exits(4, r.superstep("job", "show", jobID))
+	out = r.exits(0, r.superstep("erase", all[1], "--yes", "--archive", dir)) // of which an archive is all that is left
+	require.Contains(t, out.stdout, all[1]+".")
+	require.Empty(t, filesOf(t, dir, all[1]))
+	all = append(all[:1], all[2:]...)
 	require.NoError(t, server.Stop())
 	require.NoError(t, os.RemoveAll(values))
 	for _, id := range all {
@@ -94,9 +98,8 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 	out = r.exits(4, r.superstep("show", waits, "--archive", dir))
 	require.Contains(t, out.stderr, "list")
 
-	files, err := filepath.Glob(filepath.Join(dir, large+".*.archive"))
-	require.NoError(t, err)
-	require.Len(t, files, 1)
+	files := filesOf(t, dir, large)
+	require.Len(t, files, 2, "an archive and its proof")
 	r.exits(0, r.superstep("show", large, "--archive", files[0]))
 	require.NoError(t, os.Truncate(files[0], 40_000))
 	for _, place := range []string{files[0], dir} {
@@ -104,6 +107,14 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 		require.Contains(t, out.stderr, fmt.Sprintf("archive %q is not what was written", files[0]))
 	}
 	r.exits(0, r.superstep("show", all[0], "--archive", dir))
+}
+
+// filesOf are the files of a thread in a directory of archives, the archive first.
+func filesOf(t *testing.T, dir, threadID string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, threadID+".*"))
+	require.NoError(t, err)
+	return files
 }
 
 // killed ends a command line as a crash does.

@@ -136,11 +136,22 @@ func TestPrunedThreadsAreRead(t *testing.T) {
 		require.NoError(t, err)
 	}
 
+	copies := t.TempDir()
+	require.NoError(t, os.CopyFS(copies, os.DirFS(dir)))
+	erased, err := e.Erase(t.Context(), thread.EraseRequest{Thread: "mine/1", Archives: copies})
+	require.NoError(t, err)
+	require.Len(t, erased.Archives, 1, "all that is left")
+	assert.Len(t, erased.Archives[0].SHA256, 64)
+	left, err := filepath.Glob(filepath.Join(copies, "mine*"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+
 	stop()
 	require.NoError(t, e.server.Stop())
 	require.NoError(t, e.server.Vacuum())
 	assert.Empty(t, filesWith(t, e.dir, marker), "neither the database nor the storage has it")
 	require.NoError(t, os.RemoveAll(e.dir))
+	assert.NotEmpty(t, historiesIn(t, dir))
 	over := archivedClient(t, dir, superstep.ClientConfig{})
 	assert.Equal(t, was, lookAt(t, over, "mine/1"))
 	wasStopped.View.Durability = "" // a worker said so
