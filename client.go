@@ -247,6 +247,15 @@ func (c *Client) Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPa
 	return c.threads.Inbox(ctx, q)
 }
 
+// OpenQuestions counts the questions of all threads and jobs that wait for people, for each graph, or leader, and what they are about:
+// those of the named ones, none for all. It reads the server's index, a call for each 1,000 threads that ask and of at most 100,000, and
+// asks no worker; the index is a moment behind.
+//
+// Errors: ErrNoServer; ErrBadInput for a namespace that does not have the search attributes of questions.
+func (c *Client) OpenQuestions(ctx context.Context, graphs ...string) ([]thread.OpenQuestions, error) {
+	return remote.OpenQuestions(ctx, c.threads, graphs...)
+}
+
 // State returns a thread's state, now or at a checkpoint of its history, of the whole graph or of a subgraph under way.
 // It needs no worker when this process can read the graph: all its reducers are Superstep's own.
 //
@@ -320,6 +329,18 @@ func (c *Client) Graphs(ctx context.Context) ([]string, error) { return c.thread
 // attempt of a job; ErrStorage; ErrNoServer. What was removed by then is in the proof.
 func (c *Client) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasure, error) {
 	return c.threads.Erase(ctx, r)
+}
+
+// Prune archives the threads, and the jobs with all their attempts, that have ended before a moment, and erases each as [Client.Erase] does
+// once its archive is whole and on the disk: all runs that the server has, and all stored values that they refer to, encrypted as they are
+// there. Package superstep.dev/thread/archive reads archives. A thread that runs or waits is left alone. What an interruption has left is
+// gone on with by the next call with the same directory, which also proves what one that was killed has erased. Nothing is removed that is
+// not in an archive. The client must have the storage of the workers.
+//
+// Errors: ErrBadInput, also for a directory that cannot be written; ErrNoServer; the cause of ctx. When some threads were not pruned, the
+// others are, and the error is that of the first, with what is said of the others in the report.
+func (c *Client) Prune(ctx context.Context, r thread.PruneRequest) (thread.Pruning, error) {
+	return remote.Prune(ctx, c.threads, r)
 }
 
 // GraphSpec returns a graph as a worker of the task queue serves it. Errors: ErrNoWorker, ErrNoServer.

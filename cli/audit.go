@@ -37,6 +37,7 @@ func (a looks) auditCommand() *cobra.Command {
 			flags.StringVar(&f.export, "export", "", "write the entries to `FILE`, or - for standard output")
 			flags.StringVar(&f.verify, "verify", "", "prove what was exported to `FILE`, or - for standard input")
 			flags.StringVar(&f.keys, "public-keys", "", "the workers' public keys for --verify: PEM `FILES` or directories, separated as in PATH ("+token.EnvAuditKeys+")")
+			a.archived(flags)
 			flags.IntVar(&f.from, "from", 1, "`NUMBER` of the first entry for --verify, when runs before were gone already")
 		},
 		run: func(ctx context.Context, args []string) error {

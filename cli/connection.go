@@ -30,6 +30,7 @@ type connectionFlags struct {
 	profile, config                       string
 	storage                               string
 	keys, keysCommand                     string
+	archive                               string // of threads, which stands for a server
 
 	set *pflag.FlagSet
 }
@@ -108,6 +109,9 @@ func (c *connection) clientOptions() (client.Options, error) {
 
 // storagePlace is where large values lie, "" when nobody said.
 func (c *connection) storagePlace() string {
+	if c.conn.archive != "" {
+		return noStorage // the archive has the values
+	}
 	if c.conn.storage != "" {
 		return c.conn.storage
 	}

@@ -39,6 +39,7 @@ func (a control) eraseCommand() *cobra.Command {
 			flags.StringVar(&req.Reason, "reason", "", "why the run is cancelled")
 			flags.StringVar(&req.By, "by", a.userName(), "who erases it")
 			choiceVar(flags, &audit, "audit", auditErase, []string{auditErase, auditKeep}, "what becomes of its record: erase or keep")
+			flags.StringVar(&req.Archives, "archive", "", "`DIR` of archives from which it is removed too (default: archives stay)")
 			flags.StringVar(&auditDir, "audit-dir", ".", "`DIR` for --audit keep: one file a thread, as audit --export writes it")
 		},
 		run: func(ctx context.Context, args []string) error {
@@ -78,7 +79,7 @@ func (a control) removedSoFar() func(thread.Removal) {
 
 func (a control) showErasure(proof thread.Erasure) {
 	name := screen.Clean(proof.Thread)
-	if len(proof.Runs)+proof.Values == 0 {
+	if len(proof.Runs)+proof.Values+len(proof.Archives) == 0 {
 		a.Printf("nothing is there of %s: it was erased before, or never was\n", name)
 		return
 	}
@@ -89,6 +90,10 @@ func (a control) showErasure(proof thread.Erasure) {
 	a.Printf("; nothing is found any more\n")
 	screen.Rows(a.Screen, proof.Runs, func(r thread.Removal) screen.Row { return screen.Row{r.Thread, r.Name, r.Events, r.SHA256} },
 		"THREAD", "RUN", "EVENTS", "SHA-256 OF ITS HISTORY")
+	screen.Section(a.Screen, proof.Archives, func(r thread.Removal) screen.Row {
+		return screen.Row{r.Name, humanize.IBytes(uint64(max(r.Bytes, 0))), r.SHA256}
+	},
+		"ARCHIVE REMOVED", "SIZE", "SHA-256")
 	t := a.Table()
 	t.Fact("values", proof.ValuesSHA256)
 	t.Fact("audit kept", screen.List(proof.AuditKept))

@@ -72,6 +72,9 @@ func (a *app) commandLine(args ...string) string {
 	}
 	words := append([]string{program}, args...)
 	words = append(words, a.conn.given()...)
+	if a.conn.archive != "" {
+		words = append(words, "--archive", a.conn.archive)
+	}
 	for i, w := range words {
 		words[i] = screen.ShellQuote(w)
 	}
@@ -80,7 +83,7 @@ func (a *app) commandLine(args ...string) string {
 
 // next prints what to type next. Programs that read JSON have the view to decide by.
 func (a *app) next(args ...string) {
-	if len(args) > 0 && !a.JSON() {
+	if len(args) > 0 && !a.JSON() && a.conn.archive == "" { // what is archived goes on nowhere
 		a.Printf("Next: %s\n", a.commandLine(args...))
 	}
 }

@@ -24,6 +24,7 @@ func (a jobs) showCommand() *cobra.Command {
 		name: "job show",
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&follow, "follow", false, "show what happens until the job waits or ends")
+			a.archived(flags)
 		},
 		run: func(ctx context.Context, args []string) error {
 			if follow {
@@ -36,7 +37,8 @@ func (a jobs) showCommand() *cobra.Command {
 
 func (a jobs) answerCommand() *cobra.Command {
 	return a.build(command{
-		name: "job answer",
+		name:  "job answer",
+		flags: a.archived,
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.JobAnswer, error) { return svc.JobAnswer(ctx, args[0]) },
 				func(answer thread.JobAnswer) { a.Printf("%s\n", screen.Lines(answer.Text)) })

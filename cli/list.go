@@ -36,6 +36,7 @@ func (a looks) listCommand() *cobra.Command {
 			flags.StringVar(&q.Graph, "graph", "", "only threads of `GRAPH`")
 			choiceVar(flags, &q.Status, "status", "", statuses, "only threads whose `STATUS` is "+screen.OneOf(statuses))
 			flags.IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` threads, up to %d", mostListed))
+			a.archived(flags)
 		},
 		run: func(ctx context.Context, _ []string) error {
 			if err := cmp.Or(checkArguments([]string{"[GRAPH]"}, []string{q.Graph}), checkBetween("--limit", q.Limit, 1, mostListed)); err != nil {

@@ -23,6 +23,7 @@ func (a looks) stateCommand() *cobra.Command {
 		flags: func(flags *pflag.FlagSet) {
 			where.register(flags, "`CHECKPOINT` of the history to show (default: now)")
 			flags.BoolVar(&req.Subgraphs, "subgraphs", false, "show the states of subgraphs under way too")
+			a.archived(flags)
 		},
 		run: func(ctx context.Context, args []string) (err error) {
 			req.Thread, req.Checkpoint = args[0], where.at
@@ -85,6 +86,7 @@ func (a looks) checkpointCommand() *cobra.Command {
 		name: "checkpoint",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&req.Checkpoint, "at", "", "`CHECKPOINT` of the history (default: where the thread stands)")
+			a.archived(flags)
 		},
 		run: func(ctx context.Context, args []string) error {
 			req.Thread = args[0]
@@ -157,6 +159,7 @@ func (a looks) historyCommand() *cobra.Command {
 			flags.IntVar(&step, "step", 0, "only checkpoints of step `N`; -1 is the first input's")
 			flags.BoolVar(&req.Values, "values", false, "show the values at each checkpoint")
 			where.register(flags, "")
+			a.archived(flags)
 		},
 		run: func(ctx context.Context, args []string) (err error) {
 			req.Thread = args[0]

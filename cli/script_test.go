@@ -177,6 +177,19 @@ func (s *script) Erase(ctx context.Context, req thread.EraseRequest) (thread.Era
 	return play[thread.Erasure](ctx, s, "Erase", req, nil)
 }
 
+func (s *script) Prune(ctx context.Context, req thread.PruneRequest) (thread.Pruning, error) {
+	done := req.Done
+	req.Done, req.Removed = nil, nil
+	report, err := play[thread.Pruning](ctx, s, "Prune", req, nil)
+	for _, p := range append(report.Failed, report.Threads...) {
+		done(p)
+	}
+	if err == nil && len(report.Failed) > 0 {
+		err = &thread.Error{Kind: thread.ErrStorage, Message: "1 of 2 threads were not pruned, the first: " + report.Failed[0].Error}
+	}
+	return report, err
+}
+
 func (s *script) Checkpoint(ctx context.Context, req thread.CheckpointRequest) (thread.CheckpointRecord, error) {
 	return play[thread.CheckpointRecord](ctx, s, "Checkpoint", req, nil)
 }

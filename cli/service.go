@@ -39,6 +39,7 @@ type service interface {
 	State(ctx context.Context, req thread.StateRequest) (thread.StateView, error)
 	History(ctx context.Context, req thread.HistoryRequest) ([]thread.CheckpointView, error)
 	Erase(ctx context.Context, req thread.EraseRequest) (thread.Erasure, error)
+	Prune(ctx context.Context, req thread.PruneRequest) (thread.Pruning, error)
 	Checkpoint(ctx context.Context, req thread.CheckpointRequest) (thread.CheckpointRecord, error)
 	Effects(ctx context.Context, req thread.EffectsRequest) (thread.EffectsView, error)
 	Update(ctx context.Context, req thread.UpdateRequest) (thread.StateView, error)
@@ -102,6 +103,9 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return err
 	}
 	opts.Logger = silentLogger()
+	if a.conn.archive != "" {
+		return a.withArchive(ctx, opts, do)
+	}
 	opts = superstep.Encoded(opts)
 	c, err := a.backend.dial(ctx, opts)
 	if err == nil {
@@ -111,6 +115,11 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return interrupted(ctx, err, "interrupted")
 	}
 	defer c.Close()
+	return a.over(ctx, c, opts, do)
+}
+
+// over calls do with what the commands ask of a connection.
+func (a *app) over(ctx context.Context, c client.Client, opts client.Options, do func(svc service) error) error {
 	svc, err := a.backend.service(c, superstep.ClientConfig{
 		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
 		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage,

@@ -22,7 +22,8 @@ type looks struct{ *app }
 
 func (a looks) showCommand() *cobra.Command {
 	return a.build(command{
-		name: "show",
+		name:  "show",
+		flags: a.archived,
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.View, error) { return svc.Show(ctx, args[0]) }, a.showThread)
 		},
@@ -134,7 +135,8 @@ func effectRow(e thread.EffectView) screen.Row {
 
 func (a looks) effectsCommand() *cobra.Command {
 	return a.build(command{
-		name: "effects",
+		name:  "effects",
+		flags: a.archived,
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.EffectsView, error) {
 				view, err := svc.Effects(ctx, thread.EffectsRequest{Thread: args[0]})

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"superstep.dev/cli/screen"
 	"superstep.dev/internal/heaproom"
 	"superstep.dev/internal/sdklog"
+	"superstep.dev/internal/telemetry"
 )
 
 // operating are the commands of those who run workers.
@@ -142,7 +144,34 @@ func (a operating) work(ctx context.Context, f workerFlags) error {
 		go g.watch(watching, cfg.Logger)
 	}
 	ops.health.serverAnswers(c.CheckHealth)
+	if err := a.measureQuestions(c, opts, ops); err != nil {
+		return err
+	}
 	return a.serve(ctx, c, cfg, f, ops)
+}
+
+// measureQuestions has what waits for people measured beside what the worker counts.
+func (a operating) measureQuestions(c client.Client, opts client.Options, ops *operations) error {
+	over := sync.OnceValues(func() (*superstep.Client, error) { // once somebody measures
+		return superstep.NewClient(c, superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Identity: opts.Identity,
+			DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage})
+	})
+	err := ops.metrics.Questions(func(ctx context.Context) ([]telemetry.Open, error) {
+		svc, err := over()
+		if err != nil {
+			return nil, err
+		}
+		open, err := svc.OpenQuestions(ctx, append(namesOf(a.graphs), namesOf(a.leaders)...)...)
+		seen := make([]telemetry.Open, len(open))
+		for i, q := range open {
+			seen[i] = telemetry.Open{Graph: q.Graph, About: q.About, Count: int64(q.Open), Oldest: q.Oldest}
+		}
+		return seen, err
+	})
+	if err != nil {
+		err = fmt.Errorf("metrics: %w", err)
+	}
+	return err
 }
 
 // serve runs the worker over a connection and tells the world when it is ready and when it has drained.

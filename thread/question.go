@@ -160,3 +160,19 @@ type InboxItem struct {
 	// Paused says who paused the thread's run, nil when nobody did: its questions can be answered all the same.
 	Paused *PauseView `json:"paused,omitempty"`
 }
+
+// What a question is about: an approval, what became of a write or of a lost worker's task, or anything else.
+const (
+	AboutQuestion = "question"
+	AboutApproval = "approval"
+	AboutDoubt    = "doubt"
+)
+
+// OpenQuestions are the questions of one graph, or of a job's leader, that wait for people.
+type OpenQuestions struct {
+	Graph string `json:"graph"`
+	About string `json:"about"`
+	Open  int    `json:"open"`
+	// Oldest is when the oldest of them was asked, zero when that is not known.
+	Oldest time.Time `json:"oldest,omitzero"`
+}

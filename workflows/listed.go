@@ -62,7 +62,10 @@ func (l *listed) noteOf(open []pregel.OpenQuestion) protocol.QuestionsNote {
 }
 
 func (l *listed) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
-	n := protocol.QuestionNote{ID: q.ID, Node: q.Node}
+	n := protocol.QuestionNote{ID: q.ID, Node: q.Node, At: l.life.AskedAt(q.ID)}
+	if about := aboutOf(q.Question); about != aboutQuestion {
+		n.About = about
+	}
 	var a approval.Action
 	if q.Approval == nil || json.Unmarshal(q.Approval, &a) != nil {
 		n.Asks = clip.Line(graphadapter.QuestionText(q.Value))
@@ -83,6 +86,7 @@ func (l *listed) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
 // event, only when people have something new to see.
 func (l *listed) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, l.details())
+	l.life.SeeAsked(workflow.Now(ctx))
 	now := listing.Shown{Status: l.status, Open: len(l.life.Questions())}
 	for _, q := range l.life.Unanswered() {
 		now.Nodes = append(now.Nodes, q.Node)

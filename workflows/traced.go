@@ -400,5 +400,8 @@ func aboutOf(q pregel.Question) string {
 	case taskrun.IsDoubt(q):
 		return "doubt"
 	}
-	return "question"
+	return aboutQuestion
 }
+
+// aboutQuestion is what a question is about that is nothing else.
+const aboutQuestion = "question"

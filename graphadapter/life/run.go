@@ -165,6 +165,30 @@ func (r *Run) Questions() []pregel.OpenQuestion {
 	return slices.DeleteFunc(r.Unanswered(), func(q pregel.OpenQuestion) bool { return q.Event != "" })
 }
 
+// SeeAsked notes of the questions for people that are open when they were asked: now, unless that was noted before, perhaps by an earlier
+// run. Those that are not open any more are forgotten.
+func (r *Run) SeeAsked(now time.Time) {
+	var open []OpenSince
+	for _, q := range r.Questions() {
+		at := r.AskedAt(q.ID)
+		if at.IsZero() {
+			at = now.UTC().Truncate(time.Second)
+		}
+		open = append(open, OpenSince{q.ID, at})
+	}
+	r.State.Open = open
+}
+
+// AskedAt is when an open question was asked, zero when that was not noted.
+func (r *Run) AskedAt(question string) time.Time {
+	for _, o := range r.State.Open {
+		if o.Question == question {
+			return o.At
+		}
+	}
+	return time.Time{}
+}
+
 // claim keeps questions for those who are answering them while their answers are verified.
 type claim struct {
 	questions []string

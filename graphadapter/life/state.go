@@ -66,6 +66,8 @@ type State struct {
 	// Kept are the events that nobody has waited for yet, oldest first; Due is when the waits are over that have an end.
 	Kept []KeptEvent `json:"kept,omitempty"`
 	Due  []Due       `json:"due,omitempty"`
+	// Open says since when the questions for people are open that lists were told of, in task order.
+	Open []OpenSince `json:"open,omitempty"`
 	// Pending are the approvals that the run asks for, in the order in which they were asked.
 	Pending []Pending `json:"pending,omitempty"`
 	// Used are the ids of the tokens that counted, the latest of them: none counts twice, whatever is asked again.
@@ -85,6 +87,12 @@ type State struct {
 	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Notices are what people outside are told, nil when the run tells nobody.
 	Notices *Notices `json:"notices,omitempty"`
+}
+
+// OpenSince is a question that was asked, and when.
+type OpenSince struct {
+	Question string    `json:"question"`
+	At       time.Time `json:"at"`
 }
 
 // Answered is a question that got its answer.

@@ -13,6 +13,8 @@ const (
 	Counter Kind = "counter"
 	// Seconds is a histogram of durations.
 	Seconds Kind = "histogram"
+	// Gauge is how much there is, which nobody counts: it is looked up when somebody measures.
+	Gauge Kind = "gauge"
 )
 
 // Figure is one metric.
@@ -26,12 +28,17 @@ type Figure struct {
 	Help string
 	// Buckets are the upper bounds of a histogram, in seconds.
 	Buckets []float64
+	// Unit is "s" for a gauge of seconds.
+	Unit string
 }
 
 // Exported is the name that Prometheus shows.
 func (f *Figure) Exported() string {
-	if f.Kind == Seconds {
+	switch {
+	case f.Kind == Seconds, f.Unit == "s":
 		return f.Name + "_seconds"
+	case f.Kind == Gauge:
+		return f.Name
 	}
 	return f.Name + "_total"
 }
@@ -85,10 +92,18 @@ var (
 		Help: "Duplicate writes that were found: a call came back to an execution that had lost its task, and the outside has another receipt under the key."}
 )
 
+// Figures of all threads that the server's index lists. Each worker tells the same of the graphs that it serves.
+var (
+	QuestionsOpen = &Figure{Name: "superstep_questions_open", Kind: Gauge, Labels: []string{"about"},
+		Help: "Questions that wait for people now, as the server's index lists them: the same from every worker of the graph (`max`, not `sum`)."}
+	OldestQuestion = &Figure{Name: "superstep_oldest_question_age", Kind: Gauge, Unit: "s", Labels: []string{"about"},
+		Help: "How old the oldest of them is; 0 when none waits any more."}
+)
+
 // All are the figures, in the order of the documentation.
 func All() []*Figure {
 	return []*Figure{
-		RunsBegun, RunsEnded, RunsContinued, Supersteps, Tasks, Segments, QuestionsAsked, QuestionAge, Approvals,
+		RunsBegun, RunsEnded, RunsContinued, Supersteps, Tasks, Segments, QuestionsAsked, QuestionAge, QuestionsOpen, OldestQuestion, Approvals,
 		EffectsReconciled, EffectsUnknown, EffectsCompensated, RecoveriesBegun, Recoveries, RecoveryTime, Duplicates, Takeovers,
 		HistoryEvents, HistoryBytes, LimitsNear,
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"superstep.dev/internal/codec"
+	"superstep.dev/thread/storage"
 )
 
 // Code is the workflow code that reads a run's past: a workflows.Reader.
@@ -39,7 +40,8 @@ func (t *Tail) ReplayEvents(workflowID, runID string, events []*historypb.Histor
 	if len(durable) == 0 {
 		return nil
 	}
-	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: t.Converter, FailureConverter: codec.Failures(t.Converter)})
+	reading := storage.Reading(t.Converter) // the run's values are stored; what the replay encodes anew is compared with nothing
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: reading, FailureConverter: codec.Failures(reading)})
 	if err != nil {
 		return err
 	}

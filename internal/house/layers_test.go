@@ -112,6 +112,15 @@ var arrows = []arrow{
 		from: "thread/storage", ours: []string{"job"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
 			"github.com/restic/chunker", "golang.org/x/sync/errgroup", "google.golang.org/protobuf/..."}, temporal...),
 	},
+	// Files of threads: histories and stored values as they were kept, and a Temporal client that is answered from them.
+	{
+		from: "internal/archive", ours: []string{"thread", "thread/storage"},
+		theirs: append([]string{"github.com/klauspost/compress/zstd", "google.golang.org/protobuf/..."}, temporal...),
+	},
+	{
+		from: "thread/archive", ours: []string{"internal/archive", "thread", "thread/storage", "job"},
+		theirs: append([]string{"google.golang.org/grpc", "google.golang.org/protobuf/proto"}, temporal...),
+	},
 	// Only programs whose values lie in a bucket need a client of S3.
 	{
 		from: "thread/storage/s3", ours: []string{"thread/storage"},
@@ -130,8 +139,8 @@ var arrows = []arrow{
 	{from: "internal/memory", ours: []string{"thread", "internal/runtime", "internal/tape", "graphadapter/...", "workflows/protocol", "approval"}, theirs: []string{"github.com/google/uuid"}},
 	{
 		from:   "internal/remote",
-		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/attributes", "internal/clip", "internal/codec", "internal/history", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
-		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "google.golang.org/grpc", "google.golang.org/protobuf/..."}, temporal...),
+		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/archive", "internal/attributes", "internal/clip", "internal/codec", "internal/history", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
+		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/sync/errgroup", "google.golang.org/grpc", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
 	{

@@ -16,9 +16,9 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/proto"
 
 	"superstep.dev/approval"
+	"superstep.dev/internal/archive"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/storage"
@@ -32,6 +32,8 @@ type eraser struct {
 	thread.EraseRequest
 	proof thread.Erasure
 	names []string // of the values that were removed
+	// kept is the archive of what is erased, of which nothing goes that is not there; nil for none.
+	kept *archive.File
 }
 
 // Erase removes all that the server and the storage have of a thread.
@@ -40,7 +42,7 @@ func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Eras
 		return thread.Erasure{}, &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: fmt.Sprintf("%q is an attempt of job %q", r.Thread, of),
 			Do: "Erase the job, with all its attempts", Command: []string{"erase", job.WorkflowID(of)}}
 	}
-	e := &eraser{Threads: c, EraseRequest: r, proof: thread.Erasure{Thread: r.Thread, Threads: []string{}, Runs: []thread.Removal{}}}
+	e := newEraser(c, r)
 	threads, err := e.threads(ctx)
 	if err == nil {
 		err = e.rest(ctx, threads)
@@ -51,10 +53,17 @@ func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Eras
 	if err == nil {
 		err = e.remove(ctx, threads)
 	}
+	if err == nil && e.Archives != "" {
+		err = e.removeArchives()
+	}
 	if err != nil {
 		return e.proof, c.explain(err, "", r.Thread)
 	}
 	return e.proof, nil
+}
+
+func newEraser(c *Threads, r thread.EraseRequest) *eraser {
+	return &eraser{Threads: c, EraseRequest: r, proof: thread.Erasure{Thread: r.Thread, Threads: []string{}, Runs: []thread.Removal{}}}
 }
 
 // threads are the attempts of a job, and last the job or the thread itself, each with the runs that the server has.
@@ -98,27 +107,31 @@ type threadRuns struct {
 	id   string
 	kind string // of workflow, "" when there is none
 	runs []string
-	open bool
+	// newest is the one that the server has of that id now, nil for none.
+	newest *workflowservice.DescribeWorkflowExecutionResponse
+	open   bool
+	closed time.Time // the latest
 }
 
 // runsOf finds the runs of an id: the newest, those that it names as its predecessors, and what the server's index has beside them. The
 // index is a moment behind, and runs that were reset are nobody's predecessors.
 func (e *eraser) runsOf(ctx context.Context, id string) (threadRuns, error) {
 	t := threadRuns{id: id}
-	newest, kind, err := e.described(ctx, id, "")
+	newest, err := e.described(ctx, id, "")
 	if err != nil {
 		return t, err
 	}
+	kind := newest.GetWorkflowExecutionInfo().GetType().GetName()
 	if newest != nil && kind != protocol.GraphWorkflow && kind != protocol.LeaderWorkflow {
 		return t, notOfKind(id, kind)
 	}
-	t.kind = kind
+	t.kind, t.newest = kind, newest
 	listed, err := e.listed(ctx, "WorkflowId = "+quotedInQuery(id))
 	if err != nil {
 		return t, err
 	}
 	known := map[string]bool{}
-	for next := newest.GetRunId(); next != "" && !known[next]; {
+	for next := runID(newest); next != "" && !known[next]; {
 		known[next] = true
 		t.runs = append(t.runs, next)
 		if next, err = e.before(ctx, id, next); err != nil {
@@ -131,48 +144,48 @@ func (e *eraser) runsOf(ctx context.Context, id string) (threadRuns, error) {
 			t.runs = slices.Insert(t.runs, 0, run.GetRunId())
 		}
 	}
-	for _, run := range t.runs {
-		described, _, err := e.described(ctx, id, run)
+	named := t.runs
+	t.runs = nil
+	for _, run := range named {
+		described, err := e.described(ctx, id, run)
 		if err != nil {
 			return t, err
 		}
-		t.open = t.open || described.open()
+		if described == nil { // of the past that the server has no more, or removed a moment ago
+			continue
+		}
+		t.runs = append(t.runs, run)
+		t.open = t.open || isOpen(described)
+		if at := described.GetWorkflowExecutionInfo().GetCloseTime(); at != nil && at.AsTime().After(t.closed) {
+			t.closed = at.AsTime()
+		}
 	}
 	return t, nil
 }
 
-// describedRun is a run that the server has.
-type describedRun struct {
-	id     string
-	status enumspb.WorkflowExecutionStatus
+// runID is "" for none.
+func runID(d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
-// GetRunId is "" for none.
-func (d *describedRun) GetRunId() string {
-	if d == nil {
-		return ""
+func isOpen(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
+	switch d.GetWorkflowExecutionInfo().GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		return true
 	}
-	return d.id
-}
-
-func (d *describedRun) open() bool {
-	return d != nil && (d.status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || d.status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED)
+	return false
 }
 
 // described is a run of an id, "" for the newest; nil when the server has none.
-func (e *eraser) described(ctx context.Context, id, run string) (*describedRun, string, error) {
+func (e *eraser) described(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	d, err := patiently(ctx, e.server, id, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 		return e.temporal.DescribeWorkflowExecution(ctx, id, run)
 	})
 	var gone *serviceerror.NotFound
 	if errors.As(err, &gone) {
-		return nil, "", nil
+		return nil, nil
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	info := d.GetWorkflowExecutionInfo()
-	return &describedRun{info.GetExecution().GetRunId(), info.GetStatus()}, info.GetType().GetName(), nil
+	return d, err
 }
 
 // listed are the runs that the server's index has, those that began first first.
@@ -282,11 +295,11 @@ func (e *eraser) rest(ctx context.Context, all []threadRuns) error {
 		}
 	}
 	for _, t := range all {
-		newest, _, err := e.described(ctx, t.id, "")
+		newest, err := e.described(ctx, t.id, "")
 		if err != nil {
 			return err
 		}
-		if newest.open() {
+		if isOpen(newest) {
 			return e.isOpen(t.id, "it was told to end, and has not yet: a worker is needed, or a person", []string{"show", t.id})
 		}
 	}
@@ -325,6 +338,9 @@ func (e *eraser) remove(ctx context.Context, all []threadRuns) error {
 			}
 		}
 	}
+	if err := e.isNewest(ctx, all); err != nil {
+		return err
+	}
 	if err := e.removeValues(ctx); err != nil {
 		return err
 	}
@@ -336,25 +352,35 @@ func (e *eraser) remove(ctx context.Context, all []threadRuns) error {
 	return e.check(ctx, all)
 }
 
+// isNewest holds that nobody has gone on with the thread meanwhile, whose values would go with the others.
+func (e *eraser) isNewest(ctx context.Context, all []threadRuns) error {
+	own := all[len(all)-1]
+	newest, err := e.described(ctx, own.id, "")
+	if err == nil && runID(newest) != runID(own.newest) && newest != nil {
+		err = e.isOpen(own.id, "a run of it has begun meanwhile", []string{"show", own.id})
+	}
+	return err
+}
+
 // removeRun removes a closed run, and returns when the server has it no more.
 func (e *eraser) removeRun(ctx context.Context, id, run string) error {
-	d, _, err := e.described(ctx, id, run)
+	d, err := e.described(ctx, id, run)
 	if err != nil || d == nil {
 		return err
 	}
-	if d.open() { // to remove it would end it without a word
+	if isOpen(d) { // to remove it would end it without a word
 		return e.isOpen(id, "a run of it has begun meanwhile", []string{"show", id})
 	}
 	gone := thread.Removal{Kind: thread.RemovedRun, Thread: id, Name: run}
-	sum := sha256.New()
-	err = e.events(ctx, id, run, func(event *historypb.HistoryEvent) error {
-		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(event)
-		sum.Write(raw)
-		gone.Events, gone.Bytes = gone.Events+1, gone.Bytes+int64(len(raw))
+	var sum archive.Sum
+	if err := e.events(ctx, id, run, sum.Add); err != nil {
 		return err
-	})
-	if err != nil {
-		return err
+	}
+	gone.Events, gone.Bytes, gone.SHA256 = sum.Events, sum.Bytes, sum.SHA256()
+	if kept := e.kept; kept != nil {
+		if r := kept.Run(id, run); r == nil || r.SHA256 != gone.SHA256 {
+			return e.notKept(fmt.Sprintf("the history of run %s of %s", run, id))
+		}
 	}
 	_, err = e.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: e.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run}})
@@ -363,13 +389,12 @@ func (e *eraser) removeRun(ctx context.Context, id, run string) error {
 		return err
 	}
 	err = e.until(ctx, "the server still has run "+run, func() (bool, error) {
-		d, _, err := e.described(ctx, id, run)
+		d, err := e.described(ctx, id, run)
 		return d == nil, err
 	})
 	if err != nil {
 		return err
 	}
-	gone.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	e.proof.Runs = append(e.proof.Runs, gone)
 	e.tell(gone)
 	return nil
@@ -407,10 +432,27 @@ func (e *eraser) removeValues(ctx context.Context) error {
 	return err
 }
 
+// removeArchives removes what was archived of the thread.
+func (e *eraser) removeArchives() error {
+	paths, err := archive.Of(e.Archives, e.Thread)
+	if err != nil {
+		return unusable(e.Archives, err)
+	}
+	for _, path := range paths {
+		gone := thread.Removal{Kind: thread.RemovedArchive, Thread: e.Thread, Name: path}
+		if gone.Bytes, gone.SHA256, err = archive.Remove(path); err != nil {
+			return unusable(e.Archives, err)
+		}
+		e.proof.Archives = append(e.proof.Archives, gone)
+		e.tell(gone)
+	}
+	return nil
+}
+
 // check asks the server and its index for what is left.
 func (e *eraser) check(ctx context.Context, all []threadRuns) error {
 	for _, t := range all {
-		newest, _, err := e.described(ctx, t.id, "")
+		newest, err := e.described(ctx, t.id, "")
 		if err != nil {
 			return err
 		}

@@ -164,20 +164,25 @@ func (c *reader) inboxRequest(ctx context.Context, q inboxFilter) (*workflowserv
 	if err != nil {
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "the page is not the Next of another one", Cause: err}
 	}
-	has, err := c.hasAttributes(ctx)
-	if err != nil {
+	if err := listsQuestions(ctx, c); err != nil {
 		return nil, err
 	}
-	if !has.Inbox {
-		return nil, &thread.Error{Kind: thread.ErrBadInput,
+	return &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: c.cfg.Namespace, PageSize: int32(limit), NextPageToken: token, Query: q.filter(time.Now()),
+	}, nil
+}
+
+// listsQuestions refuses a namespace whose index does not know of questions.
+func listsQuestions(ctx context.Context, c *reader) error {
+	has, err := c.hasAttributes(ctx)
+	if err == nil && !has.Inbox {
+		err = &thread.Error{Kind: thread.ErrBadInput,
 			Message: fmt.Sprintf("the namespace %q does not have the search attributes of questions", c.cfg.Namespace),
 			Do: fmt.Sprintf("Add them, for runs that start from then on: temporal operator search-attribute create"+
 				" --namespace %s --name %s --type KeywordList --name %s --type Datetime --name %s --type Keyword",
 				c.cfg.Namespace, protocol.AttributeApprovers, protocol.AttributeDue, protocol.AttributeRisk)}
 	}
-	return &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: c.cfg.Namespace, PageSize: int32(limit), NextPageToken: token, Query: q.filter(time.Now()),
-	}, nil
+	return err
 }
 
 // asksPeople selects runs with open questions, of threads and of jobs, in the server's index.
@@ -233,12 +238,7 @@ func (q inboxFilter) selects(item thread.InboxItem, now time.Time) bool {
 func (c *reader) inboxItems(info *workflowpb.WorkflowExecutionInfo) []thread.InboxItem {
 	th := thread.InboxItem{Thread: info.GetExecution().GetWorkflowId(), Graph: c.graphOf(info), Paused: c.pauseOf(info)}
 	th.Job = job.Of(th.Thread)
-	var open int
-	attribute(info, protocol.AttributeQuestions, &open)
-	var note protocol.QuestionsNote
-	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
-		note = protocol.QuestionsNote{} // written with another converter: the number of questions is known all the same
-	}
+	note, open := noteOf(c, info)
 	var items []thread.InboxItem
 	for _, q := range note.Questions {
 		item := th
@@ -251,6 +251,15 @@ func (c *reader) inboxItems(info *workflowpb.WorkflowExecutionInfo) []thread.Inb
 		items = append(items, th)
 	}
 	return items
+}
+
+// noteOf is what lists show of a run's questions, and how many are open.
+func noteOf(c *reader, info *workflowpb.WorkflowExecutionInfo) (note protocol.QuestionsNote, open int) {
+	attribute(info, protocol.AttributeQuestions, &open)
+	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
+		note = protocol.QuestionsNote{} // written with another converter: the number of questions is known all the same
+	}
+	return note, open
 }
 
 // morePressing orders by deadline, then by risk, and questions that are not known last.

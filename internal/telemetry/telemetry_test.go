@@ -76,17 +76,23 @@ func TestFiguresAreExportedByTheirNames(t *testing.T) {
 		for i := range values {
 			values[i] = "v"
 		}
-		if f.Kind == figures.Seconds {
+		switch f.Kind {
+		case figures.Seconds:
 			figures.Took(m.Handler, f, "refund", 2*time.Second, values...)
-		} else {
+		case figures.Counter:
 			figures.Add(m.Handler, f, "refund", 2, values...)
 		}
 	}
+	require.NoError(t, m.Questions(func(context.Context) ([]Open, error) {
+		return []Open{{Graph: "refund", About: "doubt", Count: 3, Oldest: time.Now().Add(-time.Hour)}}, nil
+	}))
 	text := scrape(t, m)
 	for _, f := range figures.All() {
 		require.Contains(t, text, "# TYPE "+f.Exported()+" "+string(f.Kind))
 	}
 	require.Contains(t, text, `superstep_supersteps_total{graph="refund"} 2`)
+	require.Contains(t, text, `superstep_questions_open{about="doubt",graph="refund"} 3`)
+	require.Contains(t, text, `superstep_oldest_question_age_seconds{about="doubt",graph="refund"} 360`)
 	require.Contains(t, text, `superstep_recovery_seconds_bucket{graph="refund",le="2.5"} 1`)
 	require.Contains(t, text, `superstep_question_age_seconds_bucket{about="v",graph="refund",le="2.592e+06"} 1`)
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,7 +40,8 @@ func TestFiguresAsPrometheusHasThem(t *testing.T) {
 	out, err := exec.Command("promtool", "check", "rules", rules).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	r := newRig(t)
+	t.Parallel()
+	r := newRigAt(t, testserver.Start(t, testserver.Options{}).Address()) // nobody else asks people there
 	var targets []string
 	scraped := func(name string) *processes.Process {
 		at := targets[0]
@@ -47,10 +49,11 @@ func TestFiguresAsPrometheusHasThem(t *testing.T) {
 		r.flags = []string{"--metrics-addr", at}
 		return r.graphsWorker(name)
 	}
-	for range 3 {
+	for range 4 {
 		targets = append(targets, freeAddress(t))
 	}
-	p := r.prometheus(rules, slices.Clone(targets))
+	scrapes := slices.Clone(targets)
+	p := r.prometheus(rules, scrapes)
 	r.putText("effect", "keyed")
 
 	r.put("hang")
@@ -78,11 +81,30 @@ func TestFiguresAsPrometheusHasThem(t *testing.T) {
 	p.until(all("superstep_runs_begun_total"), 2) // a worker that is killed takes along what nobody has scraped
 	r.kill(second)
 	r.remove("hang")
-	scraped("worker-3")
+	third := scraped("worker-3")
 	q := r.asked(unclear)
+	open := func(worker int) string {
+		return fmt.Sprintf(`superstep_questions_open{graph="reconciles",about="doubt",instance=%q}`, scrapes[worker])
+	}
+	p.until(open(2), 1)
+	for _, counted := range []string{"superstep_effects_unknown_total", `superstep_questions_asked_total{about="doubt"}`, "superstep_recovery_seconds_count"} {
+		r.until(counted+" is scraped", func() bool {
+			return len(p.ask(counted+fmt.Sprintf(" and on(instance) up{instance=%q}", scrapes[2]))) > 0
+		})
+	}
+	r.kill(third)
+	scraped("worker-4") // has counted none of it, and tells what waits all the same
+	p.until(open(3), 1)
+	asked := func() float64 {
+		at := p.ask(fmt.Sprintf(`timestamp(superstep_oldest_question_age_seconds{instance=%q}) - superstep_oldest_question_age_seconds`, scrapes[3]))
+		require.Len(t, at, 1)
+		return at[0]
+	}
+	require.InDelta(t, asked(), r.askedAt(unclear, q.ID), 2, "when the oldest was asked, in seconds since 1970")
 	_, err = r.answer(unclear, q.ID, map[string]string{"action": "repeat"})
 	require.NoError(t, err)
 	r.wait(unclear, thread.StatusFinished)
+	p.until(open(3), 0)
 	p.until(all("superstep_recoveries_begun_total"), 2)
 	p.until(all("superstep_recovery_seconds_count"), 2)
 	p.until(all("superstep_effects_unknown_total"), 1)
@@ -128,6 +150,20 @@ func dashboardExpressions(t *testing.T) (out []string) {
 	}
 	require.Greater(t, len(out), 20)
 	return out
+}
+
+// askedAt is when a question was asked, in seconds since 1970, as lists have it.
+func (r *rig) askedAt(threadID, question string) float64 {
+	r.t.Helper()
+	open, err := r.client.OpenQuestions(r.t.Context(), "reconciles")
+	require.NoError(r.t, err)
+	require.Len(r.t, open, 1)
+	require.Equal(r.t, thread.OpenQuestions{Graph: "reconciles", About: thread.AboutDoubt, Open: 1, Oldest: open[0].Oldest}, open[0])
+	v, err := r.client.Show(r.t.Context(), threadID)
+	require.NoError(r.t, err)
+	require.Equal(r.t, question, v.Questions[0].ID)
+	require.True(r.t, open[0].Oldest.After(v.Started.Add(-time.Second)), "%v, the run began %v", open[0].Oldest, v.Started)
+	return float64(open[0].Oldest.Unix())
 }
 
 func freeAddress(t *testing.T) string {
@@ -217,7 +253,7 @@ func (p *prometheus) rulesWork() {
 	p.rig.until("all rules were evaluated", func() bool {
 		p.get("/api/v1/rules", &data)
 		require.Len(p.t, data.Groups, 1)
-		require.GreaterOrEqual(p.t, len(data.Groups[0].Rules), 8)
+		require.GreaterOrEqual(p.t, len(data.Groups[0].Rules), 10)
 		for _, rule := range data.Groups[0].Rules {
 			require.Empty(p.t, rule.LastError, rule.Name)
 			if rule.Health != "ok" {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
@@ -354,6 +356,49 @@ func TestTracesAreNoPartOfARun(t *testing.T) {
 	}
 	r.wait(threadID, thread.StatusFinished)
 	r.until("the run is told of", func() bool { return len(named(o.of(threadID), "run")) == 1 })
+}
+
+// TestACollectorThatIsGoneSlowsNothing: nor does one that takes requests and never answers. Runs on workers whose collector is so take no
+// longer than on one that has none, and these workers drain at once.
+func TestACollectorThatIsGoneSlowsNothing(t *testing.T) {
+	r := newRig(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	collectors := []string{"", "http://" + freeAddress(t), "http://" + silent.Addr().String()}
+	queue, workers := r.queue, []*processes.Process(nil)
+	took := make([][]time.Duration, len(collectors))
+	for i, at := range collectors {
+		r.queue, r.env = fmt.Sprint(queue, "-", i), nil
+		if at != "" {
+			r.env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + at, "OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_METRIC_EXPORT_INTERVAL=100"}
+		}
+		workers = append(workers, r.graphsWorker(fmt.Sprint("worker-", i)))
+	}
+	for range 25 { // side by side, so that what else the machine does is the same for all
+		for i := range collectors {
+			c, err := superstep.NewClient(r.temporal, superstep.ClientConfig{TaskQueue: fmt.Sprint(queue, "-", i)})
+			require.NoError(t, err)
+			began := time.Now()
+			v, err := c.Start(t.Context(), thread.StartRequest{Graph: "adds", Thread: testserver.Queue(t), Input: encode(t, map[string]string{"note": "a note"})})
+			require.NoError(t, err)
+			v, err = c.Wait(t.Context(), v.Thread)
+			require.NoError(t, err)
+			require.Equal(t, thread.StatusFinished, v.Status)
+			took[i] = append(took[i], time.Since(began))
+		}
+	}
+	median := func(all []time.Duration) time.Duration {
+		slices.Sort(all)
+		return all[len(all)/2]
+	}
+	t.Log("medians without a collector, with one that is gone, with one that is silent:", median(took[0]), median(took[1]), median(took[2]))
+	for i := 1; i < len(collectors); i++ {
+		require.Less(t, median(took[i]), 2*median(took[0])+5*time.Millisecond)
+		began := time.Now()
+		require.NoError(t, workers[i].Stop())
+		require.Less(t, time.Since(began), 20*time.Second, "it waits for its collector")
+	}
 }
 
 // TestTraceOfARequest: who asks the agent server for a run has it in their own trace.

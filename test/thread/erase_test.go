@@ -227,6 +227,47 @@ func TestAnErasureOfAnOpenThread(t *testing.T) {
 	stop()
 }
 
+// TestAnErasureDuringARun: what a node does is not ended behind its back. Two that are to cancel it first end it once, and both leave
+// nothing.
+func TestAnErasureDuringARun(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	begun, told := make(chan struct{}, 10), make(chan struct{}, 10)
+	b := superstep.NewStateGraph[rig.Counter]("working")
+	b.AddNode("works", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		told <- struct{}{}
+		return s, context.Cause(ctx)
+	})
+	b.AddEdge(superstep.Start, "works")
+	g := b.MustCompile()
+	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
+	_, err := e.Start(t.Context(), thread.StartRequest{Graph: "working", Thread: "mine", Input: []byte(`{"log": ["a word"]}`)})
+	require.NoError(t, err)
+	<-begun
+	_, err = e.Erase(t.Context(), thread.EraseRequest{Thread: "mine"})
+	require.ErrorIs(t, err, thread.ErrRunning)
+	assert.Empty(t, told)
+	both := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := e.Erase(t.Context(), thread.EraseRequest{Thread: "mine", Cancel: true})
+			both <- err
+		}()
+	}
+	for range 2 {
+		if err := <-both; err != nil { // the other one was first
+			_, err = e.Erase(t.Context(), thread.EraseRequest{Thread: "mine"})
+			require.NoError(t, err)
+		}
+	}
+	assert.Len(t, told, 1)
+	assert.Empty(t, begun)
+	_, err = e.Show(t.Context(), "mine")
+	require.ErrorIs(t, err, thread.ErrNotFound)
+}
+
 // TestAJobIsErasedWithItsAttempts: an attempt is not erased alone.
 func TestAJobIsErasedWithItsAttempts(t *testing.T) {
 	t.Parallel()

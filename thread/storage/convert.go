@@ -126,6 +126,15 @@ func For(c converter.DataConverter, namespace, workflowID string) converter.Data
 	return &own
 }
 
+// Reading returns the converter for who reads messages that [Fill] has filled in, and stores nothing: a replay encodes what its run has
+// encoded, and nobody keeps that. With one that is not of [Storage.Converter] it does nothing.
+func Reading(c converter.DataConverter) converter.DataConverter {
+	if s, ok := c.(*storing); ok {
+		return s.DataConverter
+	}
+	return c
+}
+
 // Refers reports whether values of about that many bytes go by reference where the clients' payloads are those of a converter of a
 // [Storage.Converter]. One that is near the threshold counts: a codec adds some.
 func Refers(c converter.DataConverter, bytes int) bool {
@@ -184,23 +193,28 @@ func (s *Storage) resolve(p *commonpb.Payload) (*commonpb.Payload, error) {
 	if !refers(p) {
 		return p, nil
 	}
-	if s == nil {
-		return nil, &Error{Kind: ErrNone}
-	}
-	var ref sdkpb.ExternalStorageReference
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(p.GetData(), &ref); err != nil {
-		return nil, fmt.Errorf("a reference to a stored value cannot be read: %w", err)
-	}
-	if ref.GetDriverName() != driverName {
-		return nil, &Error{Kind: ErrNone, Cause: fmt.Errorf("the value lies in a storage with the name %q", ref.GetDriverName())}
-	}
-	v, err := valueOf(ref.GetClaimData())
+	v, err := s.named(p)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), convertWithin)
 	defer cancel()
 	return s.objects.load(ctx, v, atOnce)
+}
+
+// named reads the reference that a payload is.
+func (s *Storage) named(p *commonpb.Payload) (value, error) {
+	if s == nil {
+		return value{}, &Error{Kind: ErrNone}
+	}
+	var ref sdkpb.ExternalStorageReference
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(p.GetData(), &ref); err != nil {
+		return value{}, fmt.Errorf("a reference to a stored value cannot be read: %w", err)
+	}
+	if ref.GetDriverName() != driverName {
+		return value{}, &Error{Kind: ErrNone, Cause: fmt.Errorf("the value lies in a storage with the name %q", ref.GetDriverName())}
+	}
+	return valueOf(ref.GetClaimData())
 }
 
 // atOnce waits for no turn.

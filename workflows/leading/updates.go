@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -230,15 +231,25 @@ func (l *lead) status() string {
 	return protocol.StatusRunning
 }
 
+// latest is when the latest event of a kind happened, zero when the board has none.
+func (l *lead) latest(kind string) time.Time {
+	for _, e := range slices.Backward(l.board.Events) {
+		if e.Kind == kind {
+			return e.Time
+		}
+	}
+	return time.Time{}
+}
+
 // asks is what the leader itself asks people, nil for nothing. It is answered by [protocol.UpdateJobPlan] or [protocol.UpdateJobBudget].
 func (l *lead) asks() *protocol.QuestionNote {
 	b := l.board
 	switch b.Phase {
 	case job.PhaseApproving:
 		plan := fmt.Sprintf("plan-%d", b.PlanVersion)
-		return &protocol.QuestionNote{ID: plan, Node: "plan", Asks: clip.Line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
+		return &protocol.QuestionNote{ID: plan, Node: "plan", At: l.latest("approving"), Asks: clip.Line(fmt.Sprintf("Run %s of job %s? Its goal: %s", plan, b.Job.ID, b.Job.Goal))}
 	case job.PhaseOverBudget:
-		return &protocol.QuestionNote{ID: "budget", Node: "budget", Asks: clip.Line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
+		return &protocol.QuestionNote{ID: "budget", Node: "budget", At: l.latest("over_budget"), Asks: clip.Line(fmt.Sprintf("Raise the budget of job %s, or stop it? %s", b.Job.ID,
 			cmp.Or(b.Reason, "it is spent")))}
 	}
 	return nil

@@ -166,6 +166,9 @@ type QuestionsNote struct {
 type QuestionNote struct {
 	ID   string `json:"id"`
 	Node string `json:"node"`
+	// At is when it was asked, zero when nobody knows any more. About is what figures count it as: approval, doubt, or "" for any other.
+	At    time.Time `json:"at,omitzero"`
+	About string    `json:"about,omitempty"`
 	// Asks is the question in one line of at most 300 bytes.
 	Asks      string           `json:"asks"`
 	Risk      approval.Risk    `json:"risk,omitempty"`
