@@ -41,6 +41,13 @@ func (s *Store) Close() error {
 // Indexed reports whether items are found by the meaning of a text.
 func (s *Store) Indexed() bool { return s != nil && s.opts.Index != nil }
 
+// Around returns the store over a backend of one's own that calls the store's: one that counts, delays, or fails on purpose.
+func (s *Store) Around(wrap func(Backend) Backend) *Store {
+	around := *s
+	around.backend = wrap(s.backend)
+	return &around
+}
+
 // Writer makes a write that [Store.Write] takes.
 type Writer func(ctx context.Context, w Change) error
 
