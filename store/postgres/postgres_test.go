@@ -79,3 +79,27 @@ func TestPgvector(t *testing.T) {
 	}
 	suite(t, server, "vector")
 }
+
+// holdLock locks a table until let is closed.
+func holdLock(t *testing.T, dsn, statement string, held chan<- struct{}, let <-chan struct{}) {
+	defer close(held)
+	c, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer c.Close(context.WithoutCancel(t.Context()))
+	tx, err := c.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), statement)
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	held <- struct{}{}
+	<-let
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
