@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -94,10 +95,10 @@ func (a *app) openStore(ctx context.Context, place string) (s *superstep.Store, 
 	default:
 		s, err = sqlite.Open(place, opts)
 	}
-	if err != nil {
+	if errors.Is(err, store.ErrBadInput) {
 		return nil, usagef("--store: %w", err)
 	}
-	return s, nil
+	return s, err
 }
 
 // findStore opens the store that the flag or the environment name, or else that of a devserver of this machine. It is nil where there is none.
