@@ -51,6 +51,9 @@ func TestAWorkerIsKilledWithAPut(t *testing.T) {
 		for mode := range rig.Modes {
 			for _, hang := range []string{hangBefore, hangCommitted, hangPut} {
 				t.Run(mode+" "+hang, func(t *testing.T) {
+					if testing.Short() && hang != hangCommitted {
+						t.Skip("kills a worker, and waits for another one to notice")
+					}
 					t.Parallel()
 					th, first := hung(t, place, mode, child{Hang: hang})
 					first.kill(t)
