@@ -162,7 +162,7 @@ var arrows = []arrow{
 	{from: "internal/testserver", theirs: []string{"github.com/gofrs/flock"}},
 	{from: "test/run", ours: []string{"internal/testserver"}},
 	{
-		from: "graphtest/...", ours: []string{"", "job/leader", "thread/...", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
+		from: "graphtest/...", ours: []string{"", "store", "job/leader", "thread/...", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
 	},
 	// The protocol of LangGraph's agent server over the public API: nothing of a run is decided here.

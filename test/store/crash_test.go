@@ -139,13 +139,19 @@ func countedOnce(t *testing.T, s *store.Store, r *running) {
 	require.Equal(t, store.Receipt{Version: 1}, receipt)
 }
 
-// TestEveryCrash crashes a graph that writes to its store at every point, in every mode: each item has as many versions as without a crash.
+// TestEveryCrash crashes a graph that writes to its store at every point, in every mode: each item has as many versions as without a crash,
+// also where nothing but the database keeps the writes of lost workers apart.
 func TestEveryCrash(t *testing.T) {
-	graphtest.Matrix(t, remembering(nil), map[string]any{}, graphtest.EachRun(func(t testing.TB) (superstep.Runnable, func() error) {
-		s, err := sqlite.Open(fmt.Sprint(t.TempDir(), "/store.db"), store.Options{})
+	var s *store.Store
+	open := func(t testing.TB) *store.Store {
+		var err error
+		s, err = sqlite.Open(fmt.Sprint(t.TempDir(), "/store.db"), store.Options{})
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, s.Close()) })
-		return remembering(s), func() error {
+		return s
+	}
+	each := func(testing.TB) (superstep.Runnable, func() error) {
+		return remembering(), func() error {
 			hits, err := s.Search(context.Background(), nil, store.Query{})
 			versions := map[string]int64{}
 			for _, h := range hits {
@@ -156,14 +162,16 @@ func TestEveryCrash(t *testing.T) {
 			}
 			return err
 		}
-	}))
+	}
+	graphtest.Matrix(t, remembering(), map[string]any{}, graphtest.Store(open), graphtest.EachRun(each))
+	t.Run("interrupted", func(t *testing.T) { graphtest.Interrupts(t, remembering(), map[string]any{}, graphtest.Store(open)) })
 }
 
-// remembering is a graph that puts two items, one of them twice, deletes a third, and puts a fourth behind that.
-func remembering(s *store.Store) *superstep.Graph[state] {
+// remembering is a graph that puts two items, one of them twice, puts and deletes a third, and puts a fourth behind that.
+func remembering() *superstep.Graph[state] {
 	g := superstep.NewStateGraph[state]("remembering")
 	g.AddNode("first", func(ctx context.Context, st state) (state, error) {
-		memory, err := superstep.StoreFrom(store.NewContext(ctx, s))
+		memory, err := superstep.StoreFrom(ctx)
 		if err != nil {
 			return st, err
 		}
@@ -177,7 +185,7 @@ func remembering(s *store.Store) *superstep.Graph[state] {
 		return st, memory.Delete(ctx, ns, "c")
 	})
 	g.AddNode("second", func(ctx context.Context, st state) (state, error) {
-		memory, err := superstep.StoreFrom(store.NewContext(ctx, s))
+		memory, err := superstep.StoreFrom(ctx)
 		if err != nil {
 			return st, err
 		}
@@ -187,4 +195,18 @@ func remembering(s *store.Store) *superstep.Graph[state] {
 	g.AddEdge(superstep.Start, "first")
 	g.AddEdge("first", "second")
 	return g.MustCompile()
+}
+
+// TestContext: a node under test has a store, and what it puts there is written once.
+func TestContext(t *testing.T) {
+	s, err := store.NewMemory(store.Options{})
+	require.NoError(t, err)
+	ctx := graphtest.Context(t, graphtest.Store(func(testing.TB) *store.Store { return s }))
+	for range 2 {
+		memory, err := superstep.StoreFrom(ctx)
+		require.NoError(t, err)
+		require.NoError(t, memory.Put(ctx, []string{"m"}, "x", count{1}))
+		require.Equal(t, map[string]int64{"x": 1}, versions(t, s))
+		ctx = graphtest.Again(ctx) // as after a crash
+	}
 }
