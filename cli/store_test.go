@@ -157,3 +157,32 @@ func TestWhichStore(t *testing.T) {
 	require.Equal(t, ExitUsage, code, "a server of another machine is not asked")
 	require.True(t, strings.Contains(errs, "there is no store"), errs)
 }
+
+// byLength embeds texts by how long they are.
+type byLength struct{}
+
+func (byLength) Embed(_ context.Context, texts []string) ([][]float32, error) {
+	var out [][]float32
+	for _, text := range texts {
+		out = append(out, []float32{float32(len(text)), 1})
+	}
+	return out, nil
+}
+
+// TestIndexOfAProgram: a program's commands embed what they write, and find it by meaning.
+func TestIndexOfAProgram(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "store.db")
+	run := func(args ...string) string {
+		t.Helper()
+		a, out, errs := testApp(t, &script{}, "")
+		a.index = &store.Index{Embedder: byLength{}, Dims: 2, Fields: []string{"text"}}
+		require.Equal(t, ExitOK, a.run(t.Context(), append(append([]string{"store"}, args...), "--store", place)), errs)
+		return out.String()
+	}
+	run("put", "a", "short", "--value", `{"text":"x"}`)
+	run("put", "a", "long", "--value", `{"text":"xxxxxxxxxxxxxxxxxxxx"}`)
+	var hits []store.Hit
+	require.NoError(t, json.Unmarshal([]byte(run("search", "a", "--text", "y", "-o", "json")), &hits))
+	require.Equal(t, "short", hits[0].Key)
+	require.InDelta(t, 1, *hits[0].Score, 1e-6)
+}

@@ -231,3 +231,35 @@ func TestCancelUndoesWhatWasPut(t *testing.T) {
 		require.Contains(t, view.Questions[0].Text(), "not kept")
 	})
 }
+
+// TestSubgraphsWrite: the nodes of a subgraph, and of a graph that a node calls, write to the same store, each once.
+func TestSubgraphsWrite(t *testing.T) {
+	puts := func(name string) *superstep.Graph[state] {
+		g := superstep.NewStateGraph[state](name)
+		g.AddNode("put", func(ctx context.Context, s state) (state, error) {
+			memory, err := superstep.StoreFrom(ctx)
+			if err == nil {
+				err = memory.Put(ctx, []string{"m"}, name, count{1})
+			}
+			s.Log.Append(name)
+			return s, err
+		})
+		g.AddEdge(superstep.Start, "put")
+		return g.MustCompile()
+	}
+	called := puts("called")
+	b := superstep.NewStateGraph[state]("outer")
+	b.AddSubgraph("inner", puts("inner"))
+	b.AddNode("calls", func(ctx context.Context, s state) (state, error) {
+		_, err := called.Invoke(ctx, map[string]any{})
+		return s, err
+	})
+	b.AddEdge(superstep.Start, "inner")
+	b.AddEdge("inner", "calls")
+	withStore(t, b.MustCompile(), func(t *testing.T, _ superstep.Runtime, s *store.Store, th *superstep.Thread[state]) {
+		got, err := th.Invoke(t.Context(), map[string]any{})
+		require.NoError(t, err)
+		require.Equal(t, thread.StatusFinished, got.Status)
+		require.Equal(t, map[string]int64{"inner": 1, "called": 1}, versions(t, s))
+	})
+}
