@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -209,4 +211,36 @@ func TestContext(t *testing.T) {
 		require.Equal(t, map[string]int64{"x": 1}, versions(t, s))
 		ctx = graphtest.Again(ctx) // as after a crash
 	}
+}
+
+// TestTheDatabaseIsAwayForARun: a node that cannot write is retried by its policy, and goes on when the database is back.
+func TestTheDatabaseIsAwayForARun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a PostgreSQL")
+	}
+	database := testserver.StartPostgres(t)
+	s := awaitOpen(t, database.DSN("postgres"))
+	var attempts atomic.Int64
+	b := superstep.NewStateGraph[state]("patient")
+	b.AddNode("put", func(ctx context.Context, st state) (state, error) {
+		attempts.Add(1)
+		memory, err := superstep.StoreFrom(ctx)
+		if err == nil {
+			err = memory.Put(ctx, []string{"m"}, "x", count{1})
+		}
+		return st, err
+	}, superstep.WithRetry(superstep.RetryPolicy{MaxAttempts: 1000, InitialInterval: 50 * time.Millisecond, MaxInterval: 100 * time.Millisecond}))
+	b.AddEdge(superstep.Start, "put")
+	g := b.MustCompile()
+	server := rig.NewServer(t)
+	server.WorkWith(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}, Store: s})
+	th := g.Thread(server.Client, graphtest.ThreadID(t))
+	require.NoError(t, database.Kill())
+	require.NoError(t, th.Start(t.Context(), map[string]any{}))
+	require.Eventually(t, func() bool { return attempts.Load() > 3 }, testPatience, testPoll)
+	require.NoError(t, database.Restart())
+	got, err := th.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, thread.StatusFinished, got.Status)
+	require.Equal(t, map[string]int64{"x": 1}, versions(t, s))
 }
