@@ -180,6 +180,9 @@ func (c *compiler) checkEffects() {
 		if err := d.effect.problem(); err != nil {
 			c.fail("", d.call, "%v", err)
 		}
+		if name == storeEffectName {
+			c.fail("", d.call, "the name %q is reserved for the effect that writes to the store", name)
+		}
 		if first, twice := seen[name]; twice {
 			c.fail("", d.call, "the effect %q is already added at %s", name, first)
 		}
@@ -188,6 +191,7 @@ func (c *compiler) checkEffects() {
 }
 
 func (c *compiler) assembleEffects(g *graphadapter.Graph) {
+	g.Effects[storeEffectName] = storeEffect()
 	for _, d := range c.effects {
 		g.Effects[d.effect.effectName()] = d.effect.adapter()
 	}

@@ -32,11 +32,12 @@ package superstep
 //
 //	channels*.go, reducer.go       the fields of a state, and the rules by which writes are applied
 //	state.go, input.go             a state struct as channels; input as people and programs write it
-//	target.go, node.go             where a node goes next, and a node's function with its types taken off
+//	node.go                        a node's function with its types taken off, and where a node goes next
 //	stategraph.go, entrypoint.go   how a graph is declared
 //	options.go, runoptions.go      options of nodes, graphs and runs
 //	compile*.go                    what is wrong with a graph, and the graph as the engine and its drivers take it
 //	taskcall.go, effect.go         what a node calls: tasks and effects
+//	store.go                       long-term memory, to which nodes write by an effect
 //	question.go                    what a node asks: people, approvals and events
 //	graph.go, thread*.go           a compiled graph, and its threads
 //	client*.go, memory.go          the runtimes: thin faces of internal/remote and internal/memory

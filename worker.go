@@ -22,6 +22,7 @@ import (
 	"superstep.dev/internal/serving"
 	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
+	"superstep.dev/store"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
 	"superstep.dev/thread/storage"
@@ -59,6 +60,9 @@ type WorkerConfig struct {
 	// Storage takes large values out of the histories; nil leaves them there. All workers and clients of a namespace need the same. With
 	// one, the worker makes a Temporal client of its own as with a DataConverter, unless FailureConverter says that the given one has the storage.
 	Storage *storage.Storage
+	// Store is the nodes' long-term memory ([StoreFrom]); nil for none. It stays the caller's to close, after the worker has ended. Give the
+	// same to all workers of the task queue.
+	Store *Store
 	// InputBytes is what the worker keeps in memory of the large values that its runs' nodes are about to read; 0 means
 	// 128 MiB. One that is not there any more is found by replaying its run, which takes longer.
 	InputBytes int
@@ -160,6 +164,10 @@ func (w *Worker) options() worker.Options {
 		o.MaxConcurrentActivityTaskPollers = pollers
 	}
 	o.DisableRegistrationAliasing = true
+	if o.BackgroundActivityContext == nil {
+		o.BackgroundActivityContext = context.Background()
+	}
+	o.BackgroundActivityContext = store.NewContext(o.BackgroundActivityContext, w.cfg.Store)
 	inform := o.OnFatalError
 	o.OnFatalError = func(err error) {
 		if inform != nil {

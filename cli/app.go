@@ -20,6 +20,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/store"
 	"superstep.dev/thread"
 )
 
@@ -30,6 +31,8 @@ type Program struct {
 	// DataConverter encodes and decodes what is stored, in workers and in all other commands; nil means Temporal's default.
 	// Give a codec with it to keep what runs have, errors included, unreadable for the server.
 	DataConverter converter.DataConverter
+	// Index has the items of the store found by the meaning of a text; nil for not at all. Give all programs of a store the same.
+	Index *store.Index
 }
 
 // Main is [Program.Main] over graphs.
@@ -112,7 +115,7 @@ func signalExit(s os.Signal) int {
 }
 
 // app is one command line: what it was given, and the clock, user, environment and server around it, which tests replace. The
-// commands are methods of types that embed it, one for each group: runs, answers, control, looks, jobs, operating, starting.
+// commands are methods of types that embed it, one for each group: runs, answers, control, looks, jobs, memories, operating, starting.
 type app struct {
 	*screen.Screen
 	connection
@@ -120,6 +123,7 @@ type app struct {
 	program string
 	graphs  []superstep.Runnable
 	leaders []superstep.Leader
+	index   *store.Index
 	stdin   io.Reader
 	stderr  io.Writer
 
@@ -138,7 +142,7 @@ type app struct {
 func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 	return &app{
 		Screen: screen.New(stdout), connection: newConnection(p.DataConverter),
-		program: programName(os.Args[0]), graphs: p.Graphs, leaders: p.Leaders,
+		program: programName(os.Args[0]), graphs: p.Graphs, leaders: p.Leaders, index: p.Index,
 		stdin: stdin, stderr: stderr,
 		userName: osUser, newThread: thread.NewID,
 	}

@@ -49,6 +49,7 @@ func TestExamples(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, approval.WriteExport(&file, approval.Export{Signed: signed}))
 	require.NoError(t, os.WriteFile("audit.jsonl", file.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile("draft.json", []byte("{}"), 0o600))
 	ring := secret.Ring{}
 	for month := range time.Month(2) {
 		at := time.Date(2026, month+1, 1, 0, 0, 0, 0, time.UTC)
@@ -71,6 +72,7 @@ func TestExamples(t *testing.T) {
 			args := words(t, line)
 			require.Equal(t, "superstep", args[0])
 			a, _, stderr := testApp(t, &script{}, "{}")
+			a.env.(environment)[envStore] = "store.db"
 			require.NotEqual(t, ExitUsage, a.run(t.Context(), args[1:]), "%s: %s", line, stderr)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"superstep.dev/cli/screen"
+	"superstep.dev/store"
 	"superstep.dev/thread"
 )
 
@@ -21,11 +22,11 @@ const (
 	ExitUsage = 2
 	// ExitWaiting: the run rests: it waits for answers or events, stopped at a breakpoint, or is paused.
 	ExitWaiting = 3
-	// ExitNotFound: no such thread, question or graph.
+	// ExitNotFound: no such thread, question, graph or item.
 	ExitNotFound = 4
 	// ExitRefused: the answer was not taken, as the question is not open.
 	ExitRefused = 5
-	// ExitUnreachable: no server answers, or no worker with that graph, or all are busy, or a stored value is not to be had.
+	// ExitUnreachable: no server answers, or no worker with that graph, or all are busy, or a stored value or the store is not to be had.
 	ExitUnreachable = 6
 	// ExitCancelled: the run was cancelled.
 	ExitCancelled = 7
@@ -53,6 +54,9 @@ var exits = []struct {
 	{thread.ErrNoWorker, "no_worker", ExitUnreachable},
 	{thread.ErrBusy, "busy", ExitUnreachable},
 	{thread.ErrStorage, "storage", ExitUnreachable},
+	{store.ErrBadInput, "bad_input", ExitUsage},
+	{store.ErrNotFound, "not_found", ExitNotFound},
+	{store.ErrUnavailable, "store", ExitUnreachable},
 }
 
 // exitOf returns an error's kind, as programs see it, and its exit code.

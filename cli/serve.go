@@ -26,6 +26,7 @@ type serveFlags struct {
 	ready               readyFile
 	hosts, origins      []string
 	webhooksAnywhere    bool
+	store               storeFlag
 	logFormat, logLevel string
 }
 
@@ -39,6 +40,7 @@ func (a operating) serveCommand() *cobra.Command {
 			flags.StringSliceVar(&f.hosts, "host-name", nil, "further `NAME` under which requests may come, besides localhost")
 			flags.StringSliceVar(&f.origins, "origin", nil, "`ORIGIN` of web pages that may use it (default: any)")
 			flags.BoolVar(&f.webhooksAnywhere, "webhooks-anywhere", false, "let webhooks reach private addresses and this machine")
+			f.store.register(flags)
 			choiceVar(flags, &f.logFormat, "log-format", "console", []string{"console", "json"}, "`FORMAT`: console or json")
 			choiceVar(flags, &f.logLevel, "log-level", "info", []string{"debug", "info", "warn", "error"}, "`LEVEL`: debug, info, warn or error")
 		},
@@ -79,18 +81,23 @@ func (a operating) answerClients(ctx context.Context, f serveFlags) error {
 		return interrupted(ctx, err, "stopped before the server was ready")
 	}
 	defer c.Close()
-	return a.listen(ctx, c, opts, f, logger)
+	memory, err := a.findStore(ctx, f.store, c, opts)
+	if err != nil {
+		return interrupted(ctx, err, "stopped before the server was ready")
+	}
+	defer memory.Close()
+	return a.listen(ctx, c, opts, memory, f, logger)
 }
 
 // listen answers requests over a connection until ctx ends; then those under way have some seconds.
-func (a operating) listen(ctx context.Context, c client.Client, opts client.Options, f serveFlags, logger *zap.Logger) error {
+func (a operating) listen(ctx context.Context, c client.Client, opts client.Options, memory *superstep.Store, f serveFlags, logger *zap.Logger) error {
 	threads, err := superstep.NewClient(c, superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
 		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage})
 	if err != nil {
 		return err
 	}
 	handler, err := serve.Handler(threads, serve.Config{Temporal: c, TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, DataConverter: opts.DataConverter,
-		Hosts: f.hosts, Origins: f.origins, WebhooksAnywhere: f.webhooksAnywhere, Logger: logger})
+		Hosts: f.hosts, Origins: f.origins, WebhooksAnywhere: f.webhooksAnywhere, Store: memory, Logger: logger})
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

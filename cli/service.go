@@ -18,6 +18,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/announced"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/secret"
@@ -79,6 +80,8 @@ type backend struct {
 	newWorker func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error)
 	// announced opens the storage that a namespace names; nil asks none.
 	announced func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error)
+	// folder is one that a namespace names under a key, "" for none; nil asks nobody.
+	folder func(ctx context.Context, c client.Client, namespace, key string) (string, error)
 }
 
 // temporalBackend is the one that talks to a Temporal server.
@@ -92,6 +95,7 @@ func temporalBackend() backend {
 		announced: func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error) {
 			return storage.Announced(ctx, c, namespace, storage.Options{})
 		},
+		folder: announced.Folder,
 	}
 }
 

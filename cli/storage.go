@@ -2,12 +2,23 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"net/url"
+	"path/filepath"
+	"strings"
 
+	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
+
+	"superstep.dev"
+	"superstep.dev/store"
+	"superstep.dev/store/postgres"
+	"superstep.dev/store/sqlite"
 	"superstep.dev/thread/storage"
 	"superstep.dev/thread/storage/s3"
 )
 
-// noStorage is the value of --storage that leaves large values in the histories, whatever the server says.
+// noStorage is the value of --storage that leaves large values in the histories, and of --store that has no store, whatever the server says.
 const noStorage = "none"
 
 // openStorage opens the place of large values that flags or the environment name, nil when they name none.
@@ -29,4 +40,91 @@ func openStorage(place string) (*storage.Storage, error) {
 		return nil, usagef("--storage: %w", err)
 	}
 	return s, nil
+}
+
+const (
+	// envStore names the store where --store does not.
+	envStore = "SUPERSTEP_STORE"
+	// announcedStore is the entry of a namespace's data with the folder of a devserver's store, and storeFile the file in it.
+	announcedStore = "superstep.store"
+	storeFile      = "store.db"
+)
+
+// storeFlag is where graphs' long-term memory lies.
+type storeFlag struct{ place string }
+
+func (f *storeFlag) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.place, "store", "", "`PLACE` of the store of graphs, the same for all: a SQLite file, postgres://USER@HOST/DATABASE or none ("+envStore+
+		"; default what a devserver of this machine says)")
+}
+
+// storePlace is where the store lies, "" when nobody said. A flag is seen by everybody on the machine, so it may have no password.
+func (a *app) storePlace(f storeFlag) (string, error) {
+	if f.place == "" {
+		place, _ := a.env.LookupEnv(envStore)
+		if u, err := url.Parse(place); err == nil {
+			password, _ := u.User.Password()
+			a.secrets.Keep(password)
+		}
+		return place, nil
+	}
+	if u, err := url.Parse(f.place); isDatabase(f.place) && (err != nil || hasPassword(u)) {
+		return "", usagef("--store has a password, or cannot be read: everybody on the machine sees a command line, so give a password by %s, PGPASSWORD or ~/.pgpass",
+			envStore)
+	}
+	return f.place, nil
+}
+
+func hasPassword(u *url.URL) bool {
+	_, has := u.User.Password()
+	return has || u.Query().Has("password")
+}
+
+func isDatabase(place string) bool {
+	return strings.HasPrefix(place, "postgres://") || strings.HasPrefix(place, "postgresql://")
+}
+
+// openStore opens the store of a place, nil for none.
+func (a *app) openStore(ctx context.Context, place string) (s *superstep.Store, err error) {
+	opts := store.Options{Index: a.index}
+	switch {
+	case place == "", place == noStorage:
+		return nil, nil
+	case isDatabase(place):
+		s, err = postgres.Open(ctx, place, opts)
+	default:
+		s, err = sqlite.Open(place, opts)
+	}
+	if errors.Is(err, store.ErrBadInput) {
+		return nil, usagef("--store: %w", err)
+	}
+	return s, err
+}
+
+// findStore opens the store that the flag or the environment name, or else that of a devserver of this machine. It is nil where there is none.
+func (a *app) findStore(ctx context.Context, f storeFlag, c client.Client, opts client.Options) (*superstep.Store, error) {
+	place, err := a.storePlace(f)
+	if err != nil {
+		return nil, err
+	}
+	if place == "" && a.backend.folder != nil && isLoopback(opts.HostPort) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		folder, err := a.backend.folder(ctx, c, opts.Namespace, announcedStore)
+		if err != nil {
+			return nil, usagef("the store of the devserver%s: %w: give its place by --store, or --store %s to do without", prefixed(" in ", folder), err, noStorage)
+		}
+		if folder != "" {
+			place = filepath.Join(folder, storeFile)
+		}
+	}
+	return a.openStore(ctx, place)
+}
+
+// prefixed is a text behind another one, "" for no text.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
 }

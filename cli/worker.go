@@ -38,6 +38,7 @@ type workerFlags struct {
 	gate                         gateFlags
 	auditKey                     string
 	notify                       notifyFlags
+	store                        storeFlag
 }
 
 func (a operating) workerCommand() *cobra.Command {
@@ -52,6 +53,7 @@ func (a operating) workerCommand() *cobra.Command {
 			f.gate.register(flags)
 			flags.StringVar(&f.auditKey, "audit-key", "", "private key `FILE` that exported audits are signed with ("+token.EnvAuditKey+")")
 			f.notify.register(flags)
+			f.store.register(flags)
 			choiceVar(flags, &f.logFormat, "log-format", "console", []string{"console", "json"}, "`FORMAT`: console or json")
 			choiceVar(flags, &f.logLevel, "log-level", "info", []string{"debug", "info", "warn", "error"}, "`LEVEL`: debug, info, warn or error")
 		},
@@ -137,6 +139,10 @@ func (a operating) work(ctx context.Context, f workerFlags) error {
 		return interrupted(ctx, err, "stopped before the worker was ready")
 	}
 	defer c.Close()
+	if cfg.Store, err = a.findStore(ctx, f.store, c, opts); err != nil {
+		return interrupted(ctx, err, "stopped before the worker was ready")
+	}
+	defer cfg.Store.Close()
 	cfg.DataConverter, cfg.FailureConverter, cfg.Storage = opts.DataConverter, opts.FailureConverter, a.storage
 	if g != nil {
 		watching, stop := context.WithCancel(ctx)

@@ -20,7 +20,8 @@
 //
 // Beside the file lies a directory, superstep.db.values, where the workers and
 // commands of this machine keep values above 16 KiB: the namespace's data says
-// where, and both belong together.
+// where, and both belong together. The store of graphs lies in another one,
+// superstep.db.store.
 //
 // # PostgreSQL
 //

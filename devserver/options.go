@@ -25,6 +25,7 @@ const maxPort = 65535
 type options struct {
 	db        string
 	values    string
+	storeDir  string
 	postgres  string // a DSN, which may hold a password: never to be printed
 	ip        string
 	hosts     []string
@@ -44,7 +45,9 @@ func (o *options) register(f *pflag.FlagSet) {
 		"created when missing. A password is better kept in $"+envPostgres+", which\n"+
 		"holds the whole DSN, or in PostgreSQL's own $PGPASSWORD or ~/.pgpass")
 	f.StringVar(&o.values, "values", "", "`directory` where the programs of this machine keep large values; beside a\n"+
-		"database file it is FILE"+valuesSuffix+" unless this is "+noValues+", else it is none")
+		"database file it is FILE"+valuesFolder.suffix+" unless this is "+noFolder+", else it is none")
+	f.StringVar(&o.storeDir, "store", "", "`directory` where the programs of this machine keep the store of graphs; beside a\n"+
+		"database file it is FILE"+storeFolder.suffix+" unless this is "+noFolder+", else it is none")
 	f.IntVar(&o.port, "port", 7233, "port of the Temporal API (gRPC); 0 picks a free one")
 	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one")
 	f.StringVar(&o.ip, "ip", "127.0.0.1", "`address` both listen on; 0.0.0.0 is every interface")
@@ -58,15 +61,15 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.logLevel, "log-level", "warn", "what the server logs to stderr: debug, info, warn or error")
 }
 
-// valuesDir is where large values lie, "" for nowhere.
-func (o *options) valuesDir() string {
+// folder is where a folder lies of whose flag this is the value, "" for nowhere.
+func (o *options) folder(f folder, given string) string {
 	switch {
-	case o.values == noValues:
+	case given == noFolder:
 		return ""
-	case o.values == "" && o.postgres == "" && o.db != inMemory:
-		return o.db + valuesSuffix
+	case given == "" && o.postgres == "" && o.db != inMemory:
+		return o.db + f.suffix
 	}
-	return o.values
+	return given
 }
 
 // envPostgres holds the DSN where --postgres would show a password to everybody

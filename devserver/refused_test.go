@@ -144,7 +144,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	t.Parallel()
 	help, err := exec.CommandContext(within(t, startTimeout), binary, "--help").Output()
 	require.NoError(t, err)
-	for _, flag := range []string{"--db", "--postgres", "--values", "--port", "--ui-port", "--ip", "--host", "--headless", "--stock", "--ready-file", "--log-level"} {
+	for _, flag := range []string{"--db", "--postgres", "--values", "--store", "--port", "--ui-port", "--ip", "--host", "--headless", "--stock", "--ready-file", "--log-level"} {
 		require.Contains(t, string(help), flag)
 	}
 }

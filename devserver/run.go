@@ -35,7 +35,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.close()) }()
 
-	values, err := openValues(o.valuesDir())
+	folders, err := openFolders(o)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	d := &devserver{
 		options:   o,
 		store:     store,
-		values:    values,
+		folders:   folders,
 		endpoints: endpoints,
 		logger:    serverLogger(zapLogger),
 		logLevel:  logLevel,
@@ -74,7 +74,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 type devserver struct {
 	options   options
 	store     store
-	values    string // what the namespace announces of large values
+	folders   folders
 	endpoints endpoints
 	logger    log.Logger
 	logLevel  zap.AtomicLevel
@@ -104,7 +104,7 @@ func (d *devserver) start() error {
 // serve announces the server once it is ready and returns when ctx ends. Being
 // told to stop before it is ready is no error either.
 func (d *devserver) serve(ctx context.Context, stdout io.Writer) error {
-	if err := awaitReady(ctx, d.endpoints, d.values, log.NewSdkLogger(d.logger)); err != nil {
+	if err := awaitReady(ctx, d.endpoints, d.folders, log.NewSdkLogger(d.logger)); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -111,6 +111,11 @@ var elsewhere = map[string]string{
 	"superstep keys rotate --keys prod.keys --in 0s --id prod-2":                              "../test/e2e/keys_test.go",
 	"superstep keys rotate --keys prod.keys --drop prod-1":                                    "../test/e2e/keys_test.go",
 	"superstep keys serve --keys prod.keys --origin http://localhost:8233":                    "../test/e2e/keys_test.go",
+	`superstep store put users.42 preferences --value '{"city":"Berlin","age":33}'`:           "../test/e2e/store_test.go",
+	`superstep store get users.42 preferences`:                                                "../test/e2e/store_test.go",
+	`superstep store search users --filter '{"city":"Berlin","age":{"$gte":18}}'`:             "../test/e2e/store_test.go",
+	`superstep store namespaces --prefix "users.*"`:                                           "../test/e2e/store_test.go",
+	`superstep store delete users.42 preferences`:                                             "../test/e2e/store_test.go",
 	"sh deploy/create-secret.sh && docker compose up":                                         "../deploy/compose_test.go",
 }
 

@@ -65,6 +65,12 @@ type CallOptions struct {
 	// ThreadWide makes Key one of the whole thread: calls with it are the same call in every task, superstep, branch and
 	// run of the thread.
 	ThreadWide bool
+	// About numbers the call among those about the same thing, whatever calls about others come between; "" numbers it among all calls of the
+	// effect. It matters without a Key.
+	About string
+	// Content is a digest of what the call writes beside its parameters: after an error a call with the same parameters and content is the same
+	// one.
+	Content string
 	// Timeout bounds one Do and one Lookup; 0 means [DefaultCallTimeout].
 	Timeout time.Duration
 	// Settle is how long after a call's end the target may take to show it in a Lookup; it matters for

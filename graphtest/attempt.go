@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/store"
 	"superstep.dev/thread"
 )
 
@@ -24,6 +25,7 @@ type kit struct {
 	t        testing.TB
 	settings settings
 	graph    *graphadapter.Graph
+	ctx      context.Context // the test's, with a store if it is to have one
 	journal  *graphadapter.MemoryJournal
 
 	mu      sync.Mutex
@@ -42,7 +44,8 @@ func newKit(t testing.TB, s settings) (*kit, error) {
 		return nil, err
 	}
 	k := &kit{t: t, settings: s, journal: journal, answers: map[string]json.RawMessage{}, crashed: map[string]bool{}}
-	k.graph = &graphadapter.Graph{Spec: g.Spec, Nodes: g.Nodes, Effects: make(map[string]graphadapter.Effect, len(s.effects))}
+	k.graph = &graphadapter.Graph{Spec: g.Spec, Nodes: g.Nodes, Effects: g.Effects} // that with which nodes write to a store
+	k.ctx = store.NewContext(t.Context(), s.newStore(t))
 	for name, e := range s.effects {
 		k.graph.Effects[name] = k.watched(e)
 	}
@@ -79,7 +82,7 @@ func (k *kit) attempt(number int, suspect bool) (context.Context, error) {
 	a := &attempt{kit: k, info: k.settings.info, opened: make(chan context.Context, 1), ending: make(chan struct{}),
 		ended: make(chan struct{})}
 	a.info.Attempt = number
-	ctx, cancel := context.WithCancelCause(context.WithValue(k.t.Context(), attemptKey{}, a))
+	ctx, cancel := context.WithCancelCause(context.WithValue(k.ctx, attemptKey{}, a))
 	a.cancel = cancel
 	k.t.Cleanup(func() { a.end() })
 	go func() {

@@ -67,7 +67,7 @@ func newInterrupts(t testing.TB, g superstep.Runnable, input any, opts []Option)
 		return nil, err
 	}
 	w := in.watch(stop{})
-	if in.want, err = in.run(t, superstep.NewMemory(), w, s.modesOr(Sync)[0]); err != nil {
+	if in.want, err = in.run(t, superstep.NewMemory(superstep.WithStore(s.newStore(t))), w, s.modesOr(Sync)[0]); err != nil {
 		return nil, fmt.Errorf("the run without an interruption: %w", err)
 	}
 	in.stops = append([]stop{{}}, w.stops()...)
@@ -81,10 +81,12 @@ func (in *interrupts) interrupted(t *testing.T, mode Mode, s stop) {
 			t.Errorf("%v\n%s", err, alone(t))
 		}
 	}
-	t.Run("memory", func(t *testing.T) { try(t, in.watch(s), superstep.NewMemory()) })
+	t.Run("memory", func(t *testing.T) {
+		try(t, in.watch(s), superstep.NewMemory(superstep.WithStore(in.settings.newStore(t))))
+	})
 	t.Run("temporal", func(t *testing.T) {
 		w := in.watch(s)
-		try(t, w, Temporal(t, w.graph))
+		try(t, w, serving(t, superstep.WorkerConfig{Graphs: []superstep.Runnable{w.graph}, Store: in.settings.newStore(t)}))
 	})
 }
 

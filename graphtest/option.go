@@ -193,8 +193,29 @@ func EachRun(setup func(t testing.TB) (g superstep.Runnable, check func() error)
 	return matrixOption("EachRun", func(s *matrixSettings) { s.each = setup })
 }
 
+// Store gives nodes a store ([superstep.StoreFrom]), an empty one that open makes: for a [Context] one, and another one for each run of a
+// [Matrix] and of [Interrupts]. What is put there is an effect as any other; its value is in the store.
+func Store(open func(t testing.TB) *superstep.Store) Option {
+	return option(func(s *settings) error {
+		if open == nil {
+			return errors.New("Store needs a function that makes one")
+		}
+		s.store = open
+		return nil
+	})
+}
+
+// newStore makes a store, nil if the options ask for none.
+func (s *settings) newStore(t testing.TB) *superstep.Store {
+	if s.store == nil {
+		return nil
+	}
+	return s.store(t)
+}
+
 // settings are what the options say.
 type settings struct {
+	store   func(testing.TB) *superstep.Store // nil for none
 	info    superstep.TaskInfo
 	context json.RawMessage
 	answers []json.RawMessage

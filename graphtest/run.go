@@ -12,11 +12,12 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/store"
 )
 
 // run runs the graph to its end, with workers that crash at these points, one after the other.
 func (m *matrix) run(t testing.TB, mode Mode, crashAt []string, v variant) (ending, error) {
-	tr := &trial{m: m, mode: mode, variant: v, ctx: t.Context(),
+	tr := &trial{m: m, mode: mode, variant: v, ctx: store.NewContext(t.Context(), m.settings.newStore(t)),
 		crashes: crashes{left: crashAt, dead: map[*process]bool{}, met: map[string]bool{}}}
 	if err := tr.open(t); err != nil {
 		return ending{}, err

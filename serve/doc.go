@@ -32,6 +32,7 @@
 //	crons         runs that are asked for by a calendar
 //	cronsearch    finding them
 //	due           asking for what has come due
+//	store         items of the graphs' long-term memory
 //	commands      commands of the second version
 //	subscription  which of its events a client wants
 //	narrator      a run's parts as its events

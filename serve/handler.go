@@ -51,7 +51,7 @@ func Handler(c *superstep.Client, cfg Config) (*Server, error) {
 
 // routes are all paths.
 func (s *Server) routes() []route {
-	return slices.Concat(meta{s}.routes(), assistants{s}.routes(), s.threadRoutes(), s.stateRoutes(), s.runRoutes(), crons{s}.routes(), commands{s}.routes(), s.streamRoutes())
+	return slices.Concat(meta{s}.routes(), assistants{s}.routes(), s.threadRoutes(), s.stateRoutes(), s.runRoutes(), crons{s}.routes(), memories{s}.routes(), commands{s}.routes(), s.streamRoutes())
 }
 
 // webhooks returns what posts to addresses that callers give: it follows no redirect, and unless anywhere reaches no address of a

@@ -36,6 +36,8 @@ type Config struct {
 	Origins []string
 	// WebhooksAnywhere lets webhooks reach private addresses and this machine.
 	WebhooksAnywhere bool
+	// Store is the graphs' long-term memory, that of the workers; nil for none. It stays the caller's to close.
+	Store *superstep.Store
 	// Version is what /info says.
 	Version string
 	// Logger is told what goes wrong; nil for nobody.

@@ -32,33 +32,34 @@ func (t *TaskRun) Effect(ctx context.Context, name string, params pregel.Value, 
 	if c.entry.ThreadWide = o.ThreadWide; o.ThreadWide {
 		c.entry.Key = t.threadKey(c.entry.Kind, name, o.Key)
 	} else {
-		c.entry.Key = t.effectKeyFor(c.entry, o.Key)
+		c.entry.Key = t.effectKeyFor(c.entry, o)
 	}
 	receipt, err := c.once(ctx)
 	if err != nil {
-		t.unfinish(ledger.Entry{Name: name, Key: c.entry.Key, ParamsHash: c.proposedHash}, o.Key)
+		t.unfinish(ledger.Entry{Name: name, Key: c.entry.Key, ParamsHash: c.proposedHash}, o)
 	}
 	return receipt, err
 }
 
 // effectKeyFor returns the key of a call: that of the call which the node repeats, or the next one. A node that calls
 // again with the same parameters after an error means the same write, and a new key would make it a second one.
-func (t *TaskRun) effectKeyFor(e ledger.Entry, key string) string {
-	if key == "" {
+func (t *TaskRun) effectKeyFor(e ledger.Entry, o graphadapter.CallOptions) string {
+	if o.Key == "" {
+		same := ledger.Hash(e.Name, e.ParamsHash, o.Content)
 		t.countMu.Lock()
-		repeated, ok := t.unfinished[ledger.Hash(e.Name, e.ParamsHash)]
-		delete(t.unfinished, ledger.Hash(e.Name, e.ParamsHash))
+		repeated, ok := t.unfinished[same]
+		delete(t.unfinished, same)
 		t.countMu.Unlock()
 		if ok {
 			return repeated
 		}
 	}
-	return t.EffectKey(e.Name, key)
+	return t.callKey(ledger.KindEffect, e.Name, o.Key, o.About)
 }
 
 // unfinish notes a call that ended with an error.
-func (t *TaskRun) unfinish(e ledger.Entry, key string) {
-	if key != "" {
+func (t *TaskRun) unfinish(e ledger.Entry, o graphadapter.CallOptions) {
+	if o.Key != "" {
 		return
 	}
 	t.countMu.Lock()
@@ -66,7 +67,7 @@ func (t *TaskRun) unfinish(e ledger.Entry, key string) {
 	if t.unfinished == nil {
 		t.unfinished = map[string]string{}
 	}
-	t.unfinished[ledger.Hash(e.Name, e.ParamsHash)] = e.Key
+	t.unfinished[ledger.Hash(e.Name, e.ParamsHash, o.Content)] = e.Key
 }
 
 // once is Effect for the calls of one key, one at a time.

@@ -28,7 +28,7 @@ func (t *TaskRun) ThreadMemo(ctx context.Context, name, key string, call MemoFun
 }
 
 func (t *TaskRun) memoEntry(name, key string) ledger.Entry {
-	return ledger.Entry{Key: t.callKey(ledger.KindTask, name, key), Name: name, Kind: ledger.KindTask, Attempts: 1}
+	return ledger.Entry{Key: t.callKey(ledger.KindTask, name, key, ""), Name: name, Kind: ledger.KindTask, Attempts: 1}
 }
 
 func (t *TaskRun) threadMemoEntry(name, key string) ledger.Entry {

@@ -26,7 +26,7 @@ func InvokeNested(ctx context.Context, g *graphadapter.Graph, input pregel.Value
 	if !ok {
 		return nil, graphadapter.ErrOutsideNode
 	}
-	key := t.callKey(kindGraph, g.Spec.Name, "")
+	key := t.callKey(kindGraph, g.Spec.Name, "", "")
 	call := ledger.Entry{Key: key, Name: "graph " + g.Spec.Name, Kind: ledger.KindTask, Attempts: 1}
 	stored, err := t.memo(ctx, call, func(ctx context.Context) (pregel.Value, error) {
 		inner, _ := TaskFrom(ctx)

@@ -105,19 +105,16 @@ func (t *TaskRun) Beat() {
 // Journal returns the task's journal. Record counts as progress, and returns [ErrFenced] once the execution ended.
 func (t *TaskRun) Journal() Journal { return fencedJournal{t.attempt} }
 
-// EffectKey returns the key of the next call of the effect of that name, in hex: of the next ordinal, or of the given
-// key, which may be used again to mean the same call. Neither attempt nor run is part of it, so every execution of
-// the task gets the same key for the same call.
-func (t *TaskRun) EffectKey(name, key string) string { return t.callKey(ledger.KindEffect, name, key) }
-
-// callKey numbers one call. A given key is the task's, wherever in it the call is made; an ordinal is the scope's.
-func (t *TaskRun) callKey(kind ledger.Kind, name, key string) string {
+// callKey returns the key of the next call of that name, in hex. A given key is the task's, wherever in it the call is made, and may be used
+// again to mean the same call; an ordinal is the scope's, among the calls about the same thing. Neither attempt nor run is part of it, so every
+// execution of the task gets the same key for the same call.
+func (t *TaskRun) callKey(kind ledger.Kind, name, key, about string) string {
 	line, renewals := pregel.Renewals(t.outermost().info.Branch)
 	place := []string{"ordinal", t.scope, ""}
 	if key != "" {
 		place = []string{"key", key}
-	} else {
-		place[2] = t.next("call", string(kind), name)
+	} else if place[2] = t.next("call", string(kind), name, about); about != "" {
+		place = append(place, about)
 	}
 	first := t.hashOn(line, append([]string{"call", string(kind), name}, place...)...)[:ledger.KeyLength]
 	if kind != ledger.KindEffect {

@@ -25,6 +25,14 @@ var temporal = []string{"go.temporal.io/sdk/...", "go.temporal.io/api/..."}
 // mistake: whoever adds one says here where it stands.
 var arrows = []arrow{
 	{from: "internal/clip"},
+	// Long-term memory: its rules know nothing of threads. What links a database's driver is a package of its own.
+	{from: "store"},
+	{from: "internal/database", ours: []string{"store"}},
+	{from: "store/sqlite", ours: []string{"store", "internal/database"}, theirs: []string{"modernc.org/sqlite/..."}},
+	{from: "store/postgres", ours: []string{"store", "internal/database"}, theirs: []string{"github.com/jackc/pgx/v5/..."}},
+	{from: "store/storetest", ours: []string{"store"}, theirs: []string{"github.com/stretchr/testify/..."}},
+	// Folders that a devserver shares with the programs of its machine.
+	{from: "internal/announced", theirs: temporal},
 	{from: "internal/files"},
 	{from: "internal/acked", theirs: append([]string{"google.golang.org/grpc/...", "google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "graphadapter/pregel"},
@@ -109,7 +117,7 @@ var arrows = []arrow{
 	},
 	// Where large values lie. Nothing of a thread is known there but its name.
 	{
-		from: "thread/storage", ours: []string{"job"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
+		from: "thread/storage", ours: []string{"job", "internal/announced"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
 			"github.com/restic/chunker", "golang.org/x/sync/errgroup", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	// Files of threads: histories and stored values as they were kept, and a Temporal client that is answered from them.
@@ -149,7 +157,7 @@ var arrows = []arrow{
 	},
 	{
 		from: "",
-		ours: []string{"thread/...", "message", "graphadapter/...", "approval", "job", "activities", "workflows/...", "internal/acked", "internal/attributes", "internal/clip", "internal/codec", "internal/draw",
+		ours: []string{"store", "thread/...", "message", "graphadapter/...", "approval", "job", "activities", "workflows/...", "internal/acked", "internal/attributes", "internal/clip", "internal/codec", "internal/draw",
 			"internal/guard", "internal/jsonfit", "internal/memory", "internal/nearest", "internal/remote", "internal/runtime", "internal/sdklog", "internal/serving", "internal/tracing"},
 		theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...),
 	},
@@ -163,7 +171,7 @@ var arrows = []arrow{
 	{from: "internal/testserver", theirs: []string{"github.com/gofrs/flock"}},
 	{from: "test/run", ours: []string{"internal/testserver"}},
 	{
-		from: "graphtest/...", ours: []string{"", "job/leader", "thread/...", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
+		from: "graphtest/...", ours: []string{"", "store", "job/leader", "thread/...", "graphtest/...", "internal/testserver", "graphadapter/...", "approval"},
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
 	},
 	// The protocol of LangGraph's agent server over the public API: nothing of a run is decided here.
@@ -171,9 +179,9 @@ var arrows = []arrow{
 	{from: "serve/blocks"},
 	{from: "serve/assistant", theirs: temporal},
 	{from: "serve/cron", theirs: append([]string{"github.com/google/uuid"}, temporal...)},
-	{from: "serve", ours: []string{"", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
+	{from: "serve", ours: []string{"", "store", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
-	{from: "cli/...", ours: []string{"", "job/leader", "thread/...", "cli/screen", "serve", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
+	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "job/leader", "thread/...", "cli/screen", "serve", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
 	{from: "test/processes/...", ours: []string{"test/processes/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/internal/demo", ours: anything, theirs: anything},
@@ -187,6 +195,7 @@ var arrows = []arrow{
 	{from: "test/wire", ours: anything, theirs: anything},
 	{from: "test/serve", ours: anything, theirs: anything},
 	{from: "test/soak", ours: anything, theirs: anything},
+	{from: "test/store", ours: anything, theirs: anything},
 	{from: "test/conformance/...", ours: []string{"", "thread/...", "message", "test/conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/...", ours: []string{"", "job/leader", "thread/...", "message", "examples/...", "cli", "approval/...", "job", "job/planner"}, theirs: anything},
 	{from: "worker", ours: []string{"cli", "examples/..."}},

@@ -115,7 +115,7 @@ func (t *threadRun) undoEffects(ctx context.Context, u *life.Undo) {
 	done := make(chan struct{})
 	t.done = done
 	t.shown()
-	ctx = context.WithoutCancel(ctx)
+	ctx = t.of.Context(context.WithoutCancel(ctx))
 	go func() {
 		defer close(done)
 		t.mu.Lock()

@@ -16,10 +16,11 @@ import (
 	"superstep.dev/thread"
 )
 
-// Config is who may answer approvals, and who signs audits.
+// Config is who may answer approvals, who signs audits, and what nodes find in their context.
 type Config struct {
-	Gate  *approval.Gate // nil lets everything through
-	Heads approval.HeadSigner
+	Gate    *approval.Gate // nil lets everything through
+	Heads   approval.HeadSigner
+	Context func(context.Context) context.Context // nil for that of who begins a run
 }
 
 // Runtime keeps threads in this process. It is safe for concurrent use.
@@ -33,6 +34,9 @@ type Runtime struct {
 
 // New returns a runtime without threads.
 func New(cfg Config) *Runtime {
+	if cfg.Context == nil {
+		cfg.Context = func(ctx context.Context) context.Context { return ctx }
+	}
 	return &Runtime{Config: cfg, driver: taskrun.NewMemory(), threads: map[string]*threadRun{}}
 }
 

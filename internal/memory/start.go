@@ -118,7 +118,7 @@ func (t *threadRun) begin(ctx context.Context, in pregel.Input, checkpoint strin
 	t.shown()
 	t.time()
 	// The run outlives the call that began it, as on any runtime.
-	runCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	runCtx, cancel := context.WithCancelCause(t.of.Context(context.WithoutCancel(ctx)))
 	t.cancel = cancel
 	go func() {
 		defer cancel(nil)

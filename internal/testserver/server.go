@@ -26,6 +26,8 @@ type Options struct {
 	Stock bool
 	// Values is the directory where programs find that large values lie; "" has them leave these in the database.
 	Values string
+	// Store is the directory where programs find the store of graphs; "" means one beside DB.
+	Store string
 }
 
 // Server is a devserver process. Its address and its file stay the same over a stop and a new start. Its methods are
@@ -132,6 +134,9 @@ func (s *Server) args(ready string) []string {
 	args = append(args, port)
 	if s.opts.Stock {
 		args = append(args, "--stock")
+	}
+	if s.opts.Store != "" {
+		args = append(args, "--store", s.opts.Store)
 	}
 	return args
 }

@@ -13,9 +13,15 @@ import (
 // announcedBy is where a devserver's namespace says that large values lie.
 func announcedBy(t *testing.T, s *running) string {
 	t.Helper()
+	return namespaceData(t, s)["superstep.storage"]
+}
+
+// namespaceData is what a devserver's namespace says to programs.
+func namespaceData(t *testing.T, s *running) map[string]string {
+	t.Helper()
 	described, err := dial(t, s.address).WorkflowService().DescribeNamespace(within(t, startTimeout), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 	require.NoError(t, err)
-	return described.GetNamespaceInfo().GetData()["superstep.storage"]
+	return described.GetNamespaceInfo().GetData()
 }
 
 // Programs find the directory beside the database file, by a text that only that directory has; it stays the same over
@@ -48,10 +54,17 @@ func TestLargeValuesLieBesideTheDatabase(t *testing.T) {
 
 	s = start(t, db, "--headless", "--values", "none")
 	require.Empty(t, announcedBy(t, s))
+	require.Contains(t, namespaceData(t, s)["superstep.store"], db+".store?id=")
+	require.Zero(t, s.stop(t))
+
+	s = start(t, db, "--headless", "--store", "none")
+	require.NotEmpty(t, announcedBy(t, s))
+	require.Empty(t, namespaceData(t, s)["superstep.store"])
 	require.Zero(t, s.stop(t))
 
 	s = start(t, ":memory:", "--headless")
 	require.Empty(t, announcedBy(t, s))
+	require.Empty(t, namespaceData(t, s)["superstep.store"])
 	require.Zero(t, s.stop(t))
 }
 

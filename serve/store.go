@@ -1,0 +1,235 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"superstep.dev/store"
+)
+
+// memories are the items of the store.
+type memories struct{ *Server }
+
+func (s memories) routes() []route {
+	return []route{
+		{"PUT", "/store/items", "Writes an item", s.putItem},
+		{"GET", "/store/items", "An item, null for none", s.getItem},
+		{"DELETE", "/store/items", "Deletes an item", s.deleteItem},
+		{"POST", "/store/items/search", "Items of a namespace and those below it", s.searchItems},
+		{"POST", "/store/namespaces", "Namespaces that have items", s.namespaces},
+	}
+}
+
+// itemShown is an item as clients see it.
+type itemShown struct {
+	Namespace []string        `json:"namespace"`
+	Key       string          `json:"key"`
+	Value     json.RawMessage `json:"value"`
+	CreatedAt itemTime        `json:"created_at"`
+	UpdatedAt itemTime        `json:"updated_at"`
+}
+
+// hitShown is an item that a search has found.
+type hitShown struct {
+	itemShown
+	Score *float64 `json:"score"`
+}
+
+// itemTime is a time with microseconds and offset.
+type itemTime time.Time
+
+// MarshalJSON implements json.Marshaler.
+func (t itemTime) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000-07:00"))
+}
+
+func shownItem(i store.Item) itemShown {
+	return itemShown{i.Namespace, i.Key, i.Value, itemTime(i.Created), itemTime(i.Updated)}
+}
+
+// failed is an error of the store as a response. What is wrong with the database is for the log, and not for clients.
+func (s memories) failed(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNone):
+		return refuse(http.StatusNotImplemented, "this server has no store: start it with --store")
+	case errors.Is(err, store.ErrBadInput):
+		return refuse(http.StatusUnprocessableEntity, "%v", err)
+	case errors.Is(err, store.ErrUnavailable):
+		s.log.Errorw("the store cannot be used", "error", err)
+		return refuse(http.StatusServiceUnavailable, "the store cannot be used now: try again")
+	}
+	return err
+}
+
+// itemBody names an item, and has what is written.
+type itemBody struct {
+	Namespace []string        `json:"namespace"`
+	Key       string          `json:"key"`
+	Value     json.RawMessage `json:"value"`
+	Index     json.RawMessage `json:"index"`
+	TTL       *float64        `json:"ttl"` // minutes
+}
+
+// item reads a body that names an item.
+func (s memories) item(w http.ResponseWriter, r *http.Request) (b itemBody, err error) {
+	if err = read(w, r, &b); err == nil && len(b.Namespace) == 0 {
+		err = refuse(http.StatusBadRequest, "namespace is empty")
+	}
+	return b, err
+}
+
+// options are what a body says beside the value: the paths that are embedded, false for none, and for how many minutes the item stays.
+func (b itemBody) options() (opts []store.PutOption, err error) {
+	var paths []string
+	switch text := string(b.Index); {
+	case text == "" || text == "null":
+	case text == "false":
+		opts = append(opts, store.WithoutIndex())
+	case json.Unmarshal(b.Index, &paths) == nil:
+		opts = append(opts, store.WithIndex(paths...))
+	default:
+		return nil, refuse(http.StatusUnprocessableEntity, "index is neither false nor a list of paths")
+	}
+	if b.TTL != nil {
+		ttl := *b.TTL * float64(time.Minute)
+		if !(ttl >= 0 && ttl <= float64(store.MaxTTL)) {
+			return nil, refuse(http.StatusUnprocessableEntity, "ttl %v is not within 0 and %v minutes", *b.TTL, store.MaxTTL.Minutes())
+		}
+		opts = append(opts, store.WithTTL(time.Duration(ttl)))
+	}
+	return opts, nil
+}
+
+func (s memories) putItem(w http.ResponseWriter, r *http.Request) error {
+	b, err := s.item(w, r)
+	if err != nil {
+		return err
+	}
+	if len(b.Value) == 0 || b.Value[0] != '{' {
+		return refuse(http.StatusUnprocessableEntity, "value is no object")
+	}
+	opts, err := b.options()
+	if err == nil {
+		err = s.cfg.Store.Put(r.Context(), b.Namespace, b.Key, b.Value, opts...)
+	}
+	if err != nil {
+		return s.failed(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s memories) getItem(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	namespace := store.ParseNamespace(query.Get("namespace"))
+	if len(namespace) == 0 {
+		return refuse(http.StatusBadRequest, "namespace is empty")
+	}
+	var opts []store.GetOption
+	if text := query.Get("refresh_ttl"); text != "" {
+		refresh, err := strconv.ParseBool(text)
+		if err != nil {
+			return refuse(http.StatusUnprocessableEntity, "refresh_ttl is neither true nor false")
+		}
+		if !refresh {
+			opts = append(opts, store.KeepTTL())
+		}
+	}
+	item, err := s.cfg.Store.Get(r.Context(), namespace, query.Get("key"), opts...)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		answer(w, http.StatusOK, nil)
+	case err != nil:
+		return s.failed(err)
+	default:
+		answer(w, http.StatusOK, shownItem(item))
+	}
+	return nil
+}
+
+func (s memories) deleteItem(w http.ResponseWriter, r *http.Request) error {
+	b, err := s.item(w, r)
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Store.Delete(r.Context(), b.Namespace, b.Key); err != nil {
+		return s.failed(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// itemSearch is what is searched.
+type itemSearch struct {
+	page
+	Prefix     []string        `json:"namespace_prefix"`
+	Filter     json.RawMessage `json:"filter"`
+	Query      string          `json:"query"`
+	RefreshTTL *bool           `json:"refresh_ttl"`
+}
+
+func (s memories) searchItems(w http.ResponseWriter, r *http.Request) error {
+	var b itemSearch
+	err := read(w, r, &b)
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		return err
+	}
+	q := store.Query{Limit: *b.Limit, Offset: b.Offset, KeepTTL: b.RefreshTTL != nil && !*b.RefreshTTL}
+	if len(b.Filter) > 0 {
+		q.Filter = b.Filter
+	}
+	if s.cfg.Store.Indexed() { // as LangGraph's: without an index a text ranks nothing
+		q.Text = b.Query
+	}
+	shown := []hitShown{}
+	if q.Limit > 0 {
+		hits, err := s.cfg.Store.Search(r.Context(), b.Prefix, q)
+		if err != nil {
+			return s.failed(err)
+		}
+		for _, h := range hits {
+			shown = append(shown, hitShown{shownItem(h.Item), h.Score})
+		}
+	}
+	answer(w, http.StatusOK, map[string]any{"items": shown})
+	return nil
+}
+
+// namespaceSearch is which namespaces are wanted.
+type namespaceSearch struct {
+	page
+	Prefix   []string `json:"prefix"`
+	Suffix   []string `json:"suffix"`
+	MaxDepth int      `json:"max_depth"`
+}
+
+func (s memories) namespaces(w http.ResponseWriter, r *http.Request) error {
+	var b namespaceSearch
+	err := read(w, r, &b)
+	if b.Limit == nil {
+		usual := store.DefaultNamespacesLimit
+		b.Limit = &usual
+	}
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		return err
+	}
+	all := [][]string{}
+	if *b.Limit > 0 {
+		found, err := s.cfg.Store.Namespaces(r.Context(), store.NamespaceQuery{Prefix: b.Prefix, Suffix: b.Suffix, MaxDepth: b.MaxDepth, Limit: *b.Limit, Offset: b.Offset})
+		if err != nil {
+			return s.failed(err)
+		}
+		all = append(all, found...)
+	}
+	answer(w, http.StatusOK, map[string]any{"namespaces": all})
+	return nil
+}
