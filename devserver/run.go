@@ -52,6 +52,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		values:    values,
 		endpoints: endpoints,
 		logger:    serverLogger(zapLogger),
+		zap:       zapLogger,
 		logLevel:  logLevel,
 		readyFile: readyFile(o.readyFile),
 	}
@@ -77,14 +78,20 @@ type devserver struct {
 	values    string // what the namespace announces of large values
 	endpoints endpoints
 	logger    log.Logger
+	zap       *zap.Logger
 	logLevel  zap.AtomicLevel
 	readyFile readyFile
 
 	server temporal.Server // nil until started
 	stopUI func()          // nil until started
+	live   liveServer      // none until started
 }
 
 func (d *devserver) start() error {
+	var err error
+	if d.live, err = startLive(d.endpoints.live, d.options.liveDir(), d.zap); err != nil {
+		return err
+	}
 	server, err := newServer(d.endpoints, d.store.persistence(), d.options.stock, d.logger)
 	if err != nil {
 		return err
@@ -104,7 +111,7 @@ func (d *devserver) start() error {
 // serve announces the server once it is ready and returns when ctx ends. Being
 // told to stop before it is ready is no error either.
 func (d *devserver) serve(ctx context.Context, stdout io.Writer) error {
-	if err := awaitReady(ctx, d.endpoints, d.values, log.NewSdkLogger(d.logger)); err != nil {
+	if err := awaitReady(ctx, d.endpoints, map[string]string{valuesKey: d.values, liveKey: d.live.announced}, log.NewSdkLogger(d.logger)); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -125,6 +132,7 @@ func (d *devserver) stop() error {
 	if d.stopUI != nil {
 		d.stopUI()
 	}
+	err = errors.Join(err, d.live.stop())
 	if d.server == nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -67,22 +68,25 @@ func idOf(dir string) (string, error) {
 	return id, os.Rename(path+".new", path)
 }
 
-// announceValues tells programs where large values lie, if they were told
-// anything else before.
-func announceValues(ctx context.Context, c client.Client, announced string) error {
+// announce tells programs where large values lie and live tokens go, if they were
+// told anything else before: each entry is one of the namespace's data, "" for
+// nowhere.
+func announce(ctx context.Context, c client.Client, entries map[string]string) error {
 	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil {
 		return fmt.Errorf("describe namespace %s: %w", namespace, err)
 	}
-	if described.GetNamespaceInfo().GetData()[valuesKey] == announced {
+	told := described.GetNamespaceInfo().GetData()
+	news := maps.Clone(entries)
+	maps.DeleteFunc(news, func(key, value string) bool { return told[key] == value })
+	if len(news) == 0 {
 		return nil
 	}
 	_, err = c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
-		Namespace:  namespace,
-		UpdateInfo: &namespacepb.UpdateNamespaceInfo{Data: map[string]string{valuesKey: announced}},
+		Namespace: namespace, UpdateInfo: &namespacepb.UpdateNamespaceInfo{Data: news},
 	})
 	if err != nil {
-		return fmt.Errorf("write into namespace %s where large values lie: %w", namespace, err)
+		return fmt.Errorf("write into namespace %s where large values lie and live tokens go: %w", namespace, err)
 	}
 	return nil
 }
