@@ -20,6 +20,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/job"
 	"superstep.dev/thread"
+	"superstep.dev/thread/live/nats"
 	"superstep.dev/thread/secret"
 	"superstep.dev/thread/storage"
 )
@@ -78,6 +79,8 @@ type backend struct {
 	newWorker func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error)
 	// announced opens the storage that a namespace names; nil asks none.
 	announced func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error)
+	// announcedLive returns where live tokens go, as a namespace says, "" for nowhere; nil asks none.
+	announcedLive func(ctx context.Context, c client.Client, namespace string) (string, error)
 }
 
 // temporalBackend is the one that talks to a Temporal server.
@@ -91,6 +94,7 @@ func temporalBackend() backend {
 		announced: func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error) {
 			return storage.Announced(ctx, c, namespace, storage.Options{})
 		},
+		announcedLive: nats.Announced,
 	}
 }
 
@@ -111,9 +115,11 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 		return interrupted(ctx, err, "interrupted")
 	}
 	defer c.Close()
+	tokens := &lazyLive{find: func() *nats.Transport { return a.liveTokens(ctx, c, opts, zap.NewNop()) }}
+	defer tokens.close()
 	svc, err := a.backend.service(c, superstep.ClientConfig{
 		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
-		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage,
+		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage, Transport: tokens,
 	})
 	if err != nil {
 		return err

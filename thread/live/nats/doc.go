@@ -6,7 +6,7 @@
 // All emissions go into one stream of the server, SUPERSTEP_LIVE, which the first process makes that finds none: on disk, or in memory
 // where the address says so. Each task has a subject of its own below that of its thread, made of hashes: names of threads and nodes do
 // not show. What is published is encoded by Config.DataConverter, so with keys the server sees ciphertext. A task that ends is
-// replaced in the stream by a mark of some 100 bytes, which goes after a minute, or on servers before 2.11 with the stream's age.
+// replaced in the stream by a mark of some 100 bytes, which goes after a minute. The server is nats-server 2.11 or later.
 //
 // # Bounds
 //

@@ -237,6 +237,18 @@ const (
 	headersWithin = 512 // bytes that headers may take
 )
 
+// The oldest server: older ones keep the marks of tasks that have ended for as long as the stream, and lose what readers have not read
+// when one goes.
+const oldestMajor, oldestMinor = 2, 11
+
+func tooOld(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return false // a build of somebody's own
+	}
+	return major < oldestMajor || major == oldestMajor && minor < oldestMinor
+}
+
 // prepare finds the stream, or makes it.
 func (t *Transport) prepare(conn *nats.Conn) (*link, error) {
 	if !conn.IsConnected() {
@@ -244,6 +256,9 @@ func (t *Transport) prepare(conn *nats.Conn) (*link, error) {
 	}
 	if name := conn.ConnectedServerName(); t.place.id != "" && name != t.place.id {
 		return nil, fmt.Errorf("the server there is named %q, not %q: it is another machine's, or another one took its port", name, t.place.id)
+	}
+	if v := conn.ConnectedServerVersion(); tooOld(v) {
+		return nil, fmt.Errorf("the server there has version %s: live tokens need nats-server %d.%d or later", v, oldestMajor, oldestMinor)
 	}
 	js, err := jetstream.New(conn)
 	if err != nil {
