@@ -36,14 +36,21 @@ var natsBinary = sync.OnceValues(func() (string, error) {
 	return toolBinary("nats-server", "test/tools/nats", "github.com/nats-io/nats-server/v2", "the NATS server: a minute")
 })
 
-// StartNATS starts a NATS server over a directory of the test's own, and ends it at the test's end.
-func StartNATS(t testing.TB) *NATS {
+// NATSBinary returns the path of a nats-server, for a test that starts it as it likes.
+func NATSBinary(t testing.TB) string {
 	t.Helper()
 	binary, err := natsBinary()
 	if err != nil {
 		t.Fatalf("a NATS server for this test: %v", err)
 	}
-	s := &NATS{dir: t.TempDir(), binary: binary}
+	return binary
+}
+
+// StartNATS starts a NATS server over a directory of the test's own, and ends it at the test's end.
+func StartNATS(t testing.TB) *NATS {
+	t.Helper()
+	s := &NATS{dir: t.TempDir(), binary: NATSBinary(t)}
+	var err error
 	for range 3 { // the port may be another process's
 		s.port = 0
 		if err = s.Restart(); err == nil {
