@@ -22,6 +22,14 @@
 // commands of this machine keep values above 16 KiB: the namespace's data says
 // where, and both belong together.
 //
+// # Live tokens
+//
+// A NATS server with JetStream within the process carries what nodes emit while
+// they run from workers to readers: on loopback, port 8234, with its files in
+// superstep.db.live or, without a database file, in memory. The namespace's data
+// says where it is, and what it is named. Nothing there is needed again: the
+// histories have it too, once a node has ended.
+//
 // # PostgreSQL
 //
 //	go run ./devserver --postgres postgres://me@localhost/superstep

@@ -13,9 +13,15 @@ import (
 // announcedBy is where a devserver's namespace says that large values lie.
 func announcedBy(t *testing.T, s *running) string {
 	t.Helper()
+	return announcement(t, s, "superstep.storage")
+}
+
+// announcement is an entry of the data of a devserver's namespace.
+func announcement(t *testing.T, s *running, key string) string {
+	t.Helper()
 	described, err := dial(t, s.address).WorkflowService().DescribeNamespace(within(t, startTimeout), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 	require.NoError(t, err)
-	return described.GetNamespaceInfo().GetData()["superstep.storage"]
+	return described.GetNamespaceInfo().GetData()[key]
 }
 
 // Programs find the directory beside the database file, by a text that only that directory has; it stays the same over
