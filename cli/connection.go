@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread/live"
 	"superstep.dev/thread/storage"
 )
 
@@ -40,6 +41,7 @@ type connection struct {
 	env     envconfig.EnvLookup
 	payload converter.DataConverter // nil for Temporal's default
 	storage *storage.Storage        // nil for none, and until the options are put together
+	tokens  live.Transport          // of a command that is connected, nil else
 	sealed  func(problem error)     // is told when the keys cannot be read any more
 	secrets *screen.Secrets
 	backend backend

@@ -117,6 +117,7 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 	defer c.Close()
 	tokens := &lazyLive{find: func() *nats.Transport { return a.liveTokens(ctx, c, opts, zap.NewNop()) }}
 	defer tokens.close()
+	a.tokens = tokens
 	svc, err := a.backend.service(c, superstep.ClientConfig{
 		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
 		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage, Transport: tokens,

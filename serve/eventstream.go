@@ -18,6 +18,8 @@ import (
 const (
 	runBits   = 34
 	lastPlace = 1<<runBits - 1
+	// mostOrdinal bounds the runs with events of a thread: numbers are exact in JavaScript.
+	mostOrdinal = 1 << (53 - runBits)
 )
 
 // appliedThrough is a number below those of the runs that have not ended: what a command brings about has greater ones.
@@ -107,6 +109,9 @@ func after(t record.Thread, ordinal int64) *record.Run {
 
 // one tells of one run, from its beginning to its end.
 func (f *following) one(ctx context.Context) error {
+	if f.run.Ordinal >= mostOrdinal {
+		return fmt.Errorf("thread %s has more runs than can be numbered", f.watch.now().thread.ID)
+	}
 	t, err := f.watch.until(ctx, func(t record.Thread) bool {
 		run := t.Run(f.run.ID)
 		return run == nil || run.Over() || run.Place != ""

@@ -7,15 +7,19 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"superstep.dev/internal/testserver"
+	"superstep.dev/test/processes"
 )
 
 // speaker steers the node of a graph "tells".
@@ -251,6 +255,87 @@ func TestWordsComeWhileTheyAreSaid(t *testing.T) {
 			v.ends(w, l, thread, run, before, wordsOf("word ", 1, 20)...)
 		})
 	}
+}
+
+// typed is a command that somebody has typed, whose output is read as it comes.
+type typed struct {
+	*world
+	out bytes.Buffer
+	mu  sync.Mutex
+}
+
+func (c *typed) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.Write(p)
+}
+
+func (c *typed) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.String()
+}
+
+// types starts a command; its exit code comes when it has ended.
+func (w *world) types(args ...string) (c *typed, exit <-chan int) {
+	c, codes := &typed{world: w}, make(chan int, 1)
+	program, err := os.Executable()
+	require.NoError(w, err)
+	command := processes.Command{Name: args[0], Path: program, Dir: w.dir, Env: append(os.Environ(), envProgram+"=1"), Output: c,
+		Args: slices.Concat(args, []string{"--address", w.address, "--task-queue", w.queue}, w.flags)}
+	go func() {
+		code, err := w.set.Run(w.Context(), command)
+		assert.NoError(w, err)
+		codes <- code
+	}()
+	return c, codes
+}
+
+// shows waits until the output has these texts, each once.
+func (c *typed) shows(texts ...string) {
+	c.Helper()
+	for _, text := range texts {
+		c.eventually(text, func() bool { return strings.Contains(c.text(), text) })
+		require.Equal(c, 1, strings.Count(c.text(), text), "%s: %s", text, c.text())
+	}
+}
+
+// Commands show words while the node says them, with nothing but a devserver of this machine, and once: "stream" as parts, "run --follow" as lines
+// of the step. The worker is killed in the middle.
+func TestCommandsShowWordsWhileTheyAreSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	w := newWorldAt(t, testserver.Start(t, testserver.Options{Live: true}).Address())
+	s := newSpeaker(w)
+	input, err := json.Marshal(s.input(6))
+	require.NoError(t, err)
+	s.upto(2)
+	followed, followedTo := w.types("run", "tells", "--thread", "t-1", "--input", string(input), "--follow")
+	lines := func(n int) []string { // as a message, and as a value
+		line := fmt.Sprintf("step 1  say            …          word %d", n)
+		return []string{line + " \n", line + "\n"}
+	}
+	followed.shows(slices.Concat(lines(1), lines(2))...)
+	streamed, streamedTo := w.types("stream", "t-1", "--mode", "custom", "--mode", "updates")
+	parts := func(n int) []string { return []string{fmt.Sprintf(`custom      "word %d "`, n)} }
+	streamed.shows(slices.Concat(parts(1), parts(2))...)
+	s.upto(3)
+	followed.shows(lines(3)...)
+	streamed.shows(parts(3)...)
+	require.NoError(t, w.worker.Kill())
+	w.startWorker()
+	s.upto(4)
+	followed.shows(lines(4)...)
+	streamed.shows(parts(4)...)
+	s.upto(7)
+	require.Zero(t, <-followedTo)
+	require.Zero(t, <-streamedTo)
+	for n := 1; n <= 6; n++ {
+		require.Equal(t, 1, strings.Count(streamed.text(), parts(n)[0]), "%s", streamed.text())
+		require.Equal(t, 2, strings.Count(followed.text(), fmt.Sprintf("  word %d", n)), "%s", followed.text())
+	}
+	require.Contains(t, followed.text(), "finished")
 }
 
 // A node that says something else after its worker was lost: what was said is void, and what counts comes once, behind it. Who
