@@ -96,14 +96,6 @@ func (l *listening) until(what string, enough func([]sent) bool) {
 	}
 }
 
-// rest reads to the end, however the stream ends.
-func (l *listening) rest() []sent {
-	for e := range l.comes {
-		l.all = append(l.all, e)
-	}
-	return l.all
-}
-
 // version is how one version of the protocol streams a run of "tells".
 type version struct {
 	// begin asks for a run; it returns the thread and the run.
