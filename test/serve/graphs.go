@@ -14,9 +14,9 @@ import (
 )
 
 // graphs are those that clients of the agent server's protocol are tested with: a question, a model that streams, Send, a
-// subgraph, a failure, a slow run, two questions at once, a context, a chain, the question of an inbox, and a node that says words.
+// subgraph, a failure, a slow run, two questions at once, a context, a chain, and the question of an inbox.
 func graphs() []superstep.Runnable {
-	return []superstep.Runnable{refund(), chat(), mapReduce(), outer(), fails(), slow(), panel(), greet(), steps(), mail(), tells()}
+	return []superstep.Runnable{refund(), chat(), mapReduce(), outer(), fails(), slow(), panel(), greet(), steps(), mail()}
 }
 
 type order struct {

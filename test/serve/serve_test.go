@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev/cli"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/processes"
 )
@@ -28,8 +29,7 @@ const envProgram = "SUPERSTEP_TEST_SERVE_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envProgram) != "" {
-		main()
-		return
+		cli.Main(append(graphs(), tells())...) // ends the process
 	}
 	os.Exit(m.Run())
 }
