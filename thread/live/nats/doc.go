@@ -12,7 +12,8 @@
 //
 // The stream keeps 256 MiB and one hour, and 10,000 emissions of one task; the oldest go first. An emission has 1 MiB at most. A
 // process keeps what its own tasks under way have emitted too, 16 MiB of one thread and 64 MiB in all, to publish it again after the server
-// was away; above that it forgets the task that has been silent for longest. Who makes the stream before, with other bounds or replicas, has it used as it is.
+// was away; above that it forgets the task that has been silent for longest. Who makes the stream before, with other bounds or replicas, has it used
+// as it is: it has to allow rollups and TTLs of messages, and a consumer for each thread that is followed, in each process.
 //
 // # When the server is away
 //

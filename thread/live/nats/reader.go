@@ -17,8 +17,8 @@ import (
 const (
 	// idleFor is how long the server keeps the place of a reader that is gone.
 	idleFor = 30 * time.Second
-	// again is how long a reader waits before it begins anew over the same connection.
-	again = 250 * time.Millisecond
+	// firstAgain and lastAgain bound how long a reader waits before it begins anew over the same connection: longer each time.
+	firstAgain, lastAgain = 250 * time.Millisecond, 10 * time.Second
 	// mostPlaces bounds the tasks of a thread of which a reader knows what came last.
 	mostPlaces = 10_000
 	// subscribeWithin bounds how long a reader waits for the server to be asked.
@@ -90,13 +90,18 @@ func (t *Transport) leave(f *fan) {
 
 // run follows the thread until nobody wants it any more: from the beginning whenever there is a new connection.
 func (f *fan) run(ctx context.Context, t *Transport) {
+	again := firstAgain
 	for {
 		l := t.await(ctx)
 		if l == nil {
 			return
 		}
-		if err := f.follow(ctx, t, l); err != nil && ctx.Err() == nil {
-			t.log.Debug("live tokens of a thread", zap.Error(err))
+		began := time.Now()
+		err := f.follow(ctx, t, l)
+		if again = min(2*again, lastAgain); errors.Is(err, errDown) || time.Since(began) > lastAgain {
+			again = firstAgain
+		} else if err != nil && ctx.Err() == nil && !t.unfollowed.Swap(true) {
+			t.log.Warn("the live tokens of some threads cannot be followed: they come with the results of nodes", zap.Error(err))
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -106,6 +111,9 @@ func (f *fan) run(ctx context.Context, t *Transport) {
 		timer.Stop()
 	}
 }
+
+// errDown says that there is no connection any more.
+var errDown = errors.New("the connection was lost")
 
 // follow reads the thread's part of the stream over one connection.
 func (f *fan) follow(ctx context.Context, t *Transport, l *link) error {
@@ -129,7 +137,7 @@ func (f *fan) follow(ctx context.Context, t *Transport, l *link) error {
 	select {
 	case err = <-broken:
 	case <-l.down:
-		err = errors.New("the connection was lost")
+		err = errDown
 	case <-ctx.Done():
 	}
 	reads.Stop()

@@ -46,7 +46,9 @@ type Transport struct {
 	ended  sync.WaitGroup
 	losses atomic.Int64 // of the connection
 	away   atomic.Bool  // it was said
-	turn   chan struct{}
+	// unfollowed says that it was said that readers are refused.
+	unfollowed atomic.Bool
+	turn       chan struct{}
 
 	mu    sync.Mutex
 	fans  map[string]*fan // by thread
@@ -194,7 +196,7 @@ func (t *Transport) keep(l *link, losses int64) (err error) {
 		case t.ctx.Err() != nil:
 			err = t.ctx.Err()
 		case t.losses.Load() != losses || !l.conn.IsConnected():
-			err = errors.New("the connection was lost")
+			err = errDown
 		default:
 			ctx, cancel := context.WithTimeout(t.ctx, askWithin)
 			_, err = l.stream.Info(ctx)
@@ -233,6 +235,7 @@ const (
 	streamBytes   = 256 << 20
 	streamAge     = time.Hour
 	mostOfTask    = live.LiveBacklog
+	mostReaders   = 100_000 // threads that processes follow, each in each process
 	maxMessage    = 1 << 20
 	headersWithin = 512 // bytes that headers may take
 )
@@ -270,7 +273,7 @@ func (t *Transport) prepare(conn *nats.Conn) (*link, error) {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: streamName, Subjects: []string{subjects + ".>"}, Storage: t.place.storage,
 			Description: "what nodes of Superstep's threads emit while they run", MaxBytes: streamBytes, MaxAge: streamAge,
-			MaxMsgsPerSubject: mostOfTask, MaxMsgSize: maxMessage + headersWithin, Discard: jetstream.DiscardOld, AllowRollup: true, AllowMsgTTL: true})
+			MaxConsumers: mostReaders, MaxMsgsPerSubject: mostOfTask, MaxMsgSize: maxMessage + headersWithin, Discard: jetstream.DiscardOld, AllowRollup: true, AllowMsgTTL: true})
 	}
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
 		stream, err = js.Stream(ctx, streamName)

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -222,6 +224,30 @@ func TestTheStreamOfOthers(t *testing.T) {
 	emitter(t, other, "t", "b").emit(1)
 	saidOnce(t, logs, "no live tokens", 1)
 	h.silent()
+}
+
+// A process follows many threads at once, each as if it was the only one.
+func TestManyThreads(t *testing.T) {
+	server := testserver.StartNATS(t)
+	worker, reader := open(t, nats.Config{URL: server.URL}), open(t, nats.Config{URL: server.URL})
+	all := make([]*hearing, 2_000)
+	var subscribing sync.WaitGroup
+	for n := range all {
+		subscribing.Go(func() {
+			comes, err := reader.Subscribe(t.Context(), fmt.Sprint("t", n))
+			assert.NoError(t, err)
+			all[n] = &hearing{t, comes, map[live.Task]int{}}
+		})
+	}
+	subscribing.Wait()
+	tasks := make([]*emitting, len(all))
+	for n := range all {
+		tasks[n] = emitter(t, worker, fmt.Sprint("t", n), "a")
+		tasks[n].emit(5)
+	}
+	for n, h := range all {
+		h.wants(tasks[n].next.Of(), 0, 5)
+	}
 }
 
 // What is published is as unreadable for the server as what is stored, names included. Who has no keys gets nothing, and hears why once.
