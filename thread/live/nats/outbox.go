@@ -299,7 +299,7 @@ func (o *outbox) send(t *Transport, l *link) {
 		case <-l.down:
 			return
 		case <-t.ctx.Done():
-			_ = l.conn.FlushTimeout(stalled) // what was acknowledged to nobody
+			_ = l.conn.FlushTimeout(lastWords) // what is on its way
 			return
 		}
 	}

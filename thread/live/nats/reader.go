@@ -34,32 +34,34 @@ type fan struct {
 	readers int // guarded by Transport.mu
 	stop    context.CancelFunc
 	places  map[live.Task]live.Emission // what came last of each task, without its value
-	asked   int64                       // asks for marks that came, guarded by mu, as is came
-	came    map[int64]chan struct{}     // by the number of the mark that somebody waits for
 	mu      sync.Mutex
+	marks   map[int64]chan struct{} // by number, those that somebody waits for; guarded by mu
 }
 
 // Subscribe implements live.Transport. It returns when the server has been asked, or after a quarter of a second: who subscribed while the
 // server was away has what tasks under way have emitted once it is there.
 func (t *Transport) Subscribe(ctx context.Context, thread string) (<-chan live.Emission, error) {
-	if t.ctx.Err() != nil {
-		return nil, errors.New("the transport of live tokens is closed")
-	}
 	t.begin()
 	f, ctx := t.join(ctx, thread)
+	if f == nil {
+		return nil, errClosed
+	}
 	if !t.away.Load() {
 		f.catchUp(ctx, t)
 	}
 	return f.local.Subscribe(ctx, thread)
 }
 
-// join makes a subscriber of those who follow a thread.
+// join makes a subscriber of those who follow a thread, nil when the transport is closed.
 func (t *Transport) join(ctx context.Context, thread string) (*fan, context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.ctx.Err() != nil {
+		return nil, ctx
+	}
 	f, ok := t.fans[thread]
 	if !ok {
-		f = &fan{thread: thread, places: map[live.Task]live.Emission{}, came: map[int64]chan struct{}{}, local: live.Local{Kept: keptThreadBytes}}
+		f = &fan{thread: thread, places: map[live.Task]live.Emission{}, marks: map[int64]chan struct{}{}, local: live.Local{Kept: keptThreadBytes}}
 		followed, stop := context.WithCancel(t.ctx)
 		f.stop, t.fans[thread] = stop, f
 		t.ended.Go(func() { f.run(followed, t) })
@@ -155,10 +157,9 @@ func (f *fan) follow(ctx context.Context, t *Transport, l *link) error {
 // catchUp waits until all that was published before has come, for a time at most: a mark behind that goes through the stream. So
 // who comes now gets nothing of tasks that have ended.
 func (f *fan) catchUp(ctx context.Context, t *Transport) {
+	number, there := t.marks.Add(1), make(chan struct{})
 	f.mu.Lock()
-	f.asked++
-	number, there := f.asked, make(chan struct{})
-	f.came[number] = there
+	f.marks[number] = there
 	f.mu.Unlock()
 	t.outbox.mark(&message{subject: t.name.thread(f.thread) + "." + t.id, mark: number})
 	timer := time.NewTimer(subscribeWithin)
@@ -170,17 +171,17 @@ func (f *fan) catchUp(ctx context.Context, t *Transport) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.came, number)
+	delete(f.marks, number)
 }
 
 // passed notes that a mark of this process has come: those before it were replaced, or came too.
 func (f *fan) passed(number int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for asked, there := range f.came {
+	for asked, there := range f.marks {
 		if asked <= number {
 			close(there)
-			delete(f.came, asked)
+			delete(f.marks, asked)
 		}
 	}
 }

@@ -27,9 +27,14 @@ const (
 	silence = 5 * time.Second
 	// stalled bounds how long a write may wait for the server's socket.
 	stalled = 5 * time.Second
+	// lastWords bounds how long a transport that is closed waits for the server.
+	lastWords = time.Second
 	// recheck is how often the stream is looked for, which somebody may have deleted.
 	recheck = 15 * time.Second
 )
+
+// errClosed is what a transport says that is closed.
+var errClosed = errors.New("the transport of live tokens is closed")
 
 // Transport is a live.Transport over a NATS server. Close it when nobody uses it any more.
 type Transport struct {
@@ -45,6 +50,7 @@ type Transport struct {
 	close  context.CancelFunc
 	ended  sync.WaitGroup
 	losses atomic.Int64 // of the connection
+	marks  atomic.Int64 // that readers have asked for
 	away   atomic.Bool  // it was said
 	// unfollowed says that it was said that readers are refused.
 	unfollowed atomic.Bool
@@ -91,8 +97,10 @@ func Open(cfg Config) (*Transport, error) {
 // Close ends the transport: what is on its way is published while the server takes it at once, and the channels of subscribers are closed.
 func (t *Transport) Close() {
 	t.began.Do(func() {}) // one that was never used connects no more
-	t.outbox.drain(stalled)
+	t.outbox.drain(lastWords)
+	t.mu.Lock() // who subscribes now has begun to follow, or is told that it is closed
 	t.close()
+	t.mu.Unlock()
 	t.ended.Wait()
 }
 
@@ -101,7 +109,7 @@ func (t *Transport) Close() {
 // Errors: of an emission above 1 MiB, of one that the DataConverter cannot encode, and of a transport that is closed.
 func (t *Transport) Publish(_ context.Context, e live.Emission) error {
 	if t.ctx.Err() != nil {
-		return errors.New("the transport of live tokens is closed")
+		return errClosed
 	}
 	data, err := t.encode(e)
 	if err != nil {
@@ -115,7 +123,7 @@ func (t *Transport) Publish(_ context.Context, e live.Emission) error {
 // Ended implements live.Transport.
 func (t *Transport) Ended(_ context.Context, task live.Task) error {
 	if t.ctx.Err() != nil {
-		return errors.New("the transport of live tokens is closed")
+		return errClosed
 	}
 	data, err := t.encode(live.Emission{Thread: task.Thread, Run: task.Run, Task: task.Task})
 	if err != nil {
