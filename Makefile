@@ -50,7 +50,7 @@ AT_ONCE := -vet=off -p 3 -parallel 6
 # with -short, and make verify runs these without, so that both together run everything.
 LONG := ./activities ./devserver ./docs ./examples/agent ./examples/publish ./examples/refund \
 	./examples/refund/demo ./examples/refund/dev ./examples/research/demo ./test/bench/peers ./test/chaos ./test/conformance ./test/conformance/recorder ./test/e2e ./test/serve ./test/soak ./test/store \
-	./test/thread ./thread/storage/s3 ./workflows
+	./test/thread ./thread/live/nats ./thread/storage/s3 ./workflows
 
 test: check
 	@echo '== tests ($(FIRST))'

@@ -195,7 +195,9 @@ func (c *Client) Follow(ctx context.Context, since thread.View, on func(thread.P
 // server one long poll for each run and process (for more than 500 runs at a time a look a second). Custom and messages
 // come with the node's result, before its update. What an attempt emitted that was then repeated comes too, followed by
 // a part of mode StreamReset with the task's id: it voids what that task emitted before. With a [live.Transport] they come
-// while the node runs, and not again with its result; such a part has the Offset of the part before it.
+// while the node runs, and not again with its result; such a part has the Offset of the part before it. An attempt that a worker was
+// lost with is followed by one that begins anew: what that emits again does not come again, and when it emits something else a StreamReset
+// comes first.
 //
 // Supersteps that run in one activity (async mode, [WithFused]) are streamed within a second after its heartbeat has
 // stored them, before the history has them; these parts, too, have the Offset of the last part that it had. With the modes

@@ -15,6 +15,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/thread/live"
 	"superstep.dev/thread/storage"
 )
 
@@ -28,7 +29,7 @@ type connectionFlags struct {
 	apiKeyFile                            string
 	tlsCert, tlsKey, tlsCA, tlsServerName string
 	profile, config                       string
-	storage                               string
+	storage, live                         string
 	keys, keysCommand                     string
 	archive                               string // of threads, which stands for a server
 
@@ -41,6 +42,7 @@ type connection struct {
 	env     envconfig.EnvLookup
 	payload converter.DataConverter // nil for Temporal's default
 	storage *storage.Storage        // nil for none, and until the options are put together
+	tokens  live.Transport          // of a command that is connected, nil else
 	sealed  func(problem error)     // is told when the keys cannot be read any more
 	secrets *screen.Secrets
 	backend backend
@@ -65,6 +67,7 @@ func (f *connectionFlags) register(into *pflag.FlagSet) {
 	set.StringVar(&f.profile, "profile", "", "`NAME` of a profile of the configuration file (TEMPORAL_PROFILE)")
 	set.StringVar(&f.config, "config", "", "configuration `FILE` (TEMPORAL_CONFIG_FILE)")
 	set.StringVar(&f.storage, "storage", "", "`PLACE` of large values, the same for all: a directory, s3://BUCKET/PREFIX or none (SUPERSTEP_STORAGE; default what a devserver of this machine says)")
+	set.StringVar(&f.live, "live", "", "`URL` of the NATS server that carries what nodes emit while they run, the same for all, or none (SUPERSTEP_LIVE; default what a devserver of this machine says)")
 	set.StringVar(&f.keys, "keys", "", "`FILE` with the keys that encrypt what is stored, the same for all (SUPERSTEP_KEYS; see superstep keys)")
 	set.StringVar(&f.keysCommand, "keys-command", "", "`COMMAND` that writes such a file's text, in place of --keys (SUPERSTEP_KEYS_COMMAND)")
 	into.AddFlagSet(set)
@@ -104,7 +107,7 @@ func (c *connection) clientOptions() (client.Options, error) {
 		return client.Options{}, err
 	}
 	opts.ExternalStorage = c.storage.External()
-	return opts, nil
+	return opts, c.checkLive()
 }
 
 // storagePlace is where large values lie, "" when nobody said.

@@ -19,6 +19,7 @@
 //	command.go, checks.go   how a command is described; what arguments and flags may be
 //	connection.go           which server: flags, environment, configuration file
 //	service.go              what commands ask of a server, and the way there
+//	storage.go, live.go     where large values lie, and live tokens go
 //	token.go, key.go        who does something, and the proof of it
 //	input.go                JSON from flags, files and standard input
 //	exit.go                 errors, how they are told, exit codes

@@ -16,7 +16,10 @@ func (a *app) follow(ctx context.Context, svc service, since thread.View, named 
 	if named && !a.JSON() {
 		a.Printf("thread  %s\n", screen.Clean(thread))
 	}
-	view, err := svc.Follow(ctx, since, a.Followed().Show)
+	shown := a.Followed()
+	stop := a.listen(ctx, thread, shown)
+	view, err := svc.Follow(ctx, since, shown.Show)
+	stop()
 	if err != nil {
 		return interrupted(ctx, err, "no longer following; run "+thread+" goes on. Look: "+a.commandLine("show", thread))
 	}
@@ -25,6 +28,31 @@ func (a *app) follow(ctx context.Context, svc service, since thread.View, named 
 		a.next(nextOfView(view, view.Questions)...)
 	})
 	return exitWith(exitOfRun(view.Status))
+}
+
+// listen shows what nodes emit while they run, where something carries that, until stop is called.
+func (a *app) listen(ctx context.Context, thread string, shown *screen.Followed) (stop func()) {
+	if a.JSON() || a.tokens == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	emitted, err := a.tokens.Subscribe(ctx, thread)
+	if err != nil {
+		cancel()
+		return func() {} // it comes with the steps
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range emitted {
+			shown.Live(e)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		shown.Close()
+	}
 }
 
 // showEnd shows how a followed run ended. What a waiting run asks is on the screen already.

@@ -91,8 +91,13 @@ func (a operating) answerClients(ctx context.Context, f serveFlags) error {
 
 // listen answers requests over a connection until ctx ends; then those under way have some seconds.
 func (a operating) listen(ctx context.Context, c client.Client, opts client.Options, memory *superstep.Store, f serveFlags, logger *zap.Logger) error {
-	threads, err := superstep.NewClient(c, superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
-		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage})
+	cfg := superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
+		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage}
+	if tokens := a.liveTokens(ctx, c, opts, logger); tokens != nil {
+		defer tokens.Close()
+		cfg.Transport = tokens
+	}
+	threads, err := superstep.NewClient(c, cfg)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"superstep.dev/internal/announced"
 	"superstep.dev/job"
 	"superstep.dev/thread"
+	"superstep.dev/thread/live/nats"
 	"superstep.dev/thread/secret"
 	"superstep.dev/thread/storage"
 )
@@ -82,6 +83,8 @@ type backend struct {
 	announced func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error)
 	// folder is one that a namespace names under a key, "" for none; nil asks nobody.
 	folder func(ctx context.Context, c client.Client, namespace, key string) (string, error)
+	// announcedLive returns where live tokens go, as a namespace says, "" for nowhere; nil asks none.
+	announcedLive func(ctx context.Context, c client.Client, namespace string) (string, error)
 }
 
 // temporalBackend is the one that talks to a Temporal server.
@@ -95,7 +98,8 @@ func temporalBackend() backend {
 		announced: func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error) {
 			return storage.Announced(ctx, c, namespace, storage.Options{})
 		},
-		folder: announced.Folder,
+		folder:        announced.Folder,
+		announcedLive: nats.Announced,
 	}
 }
 
@@ -124,9 +128,12 @@ func (a *app) withService(ctx context.Context, do func(svc service) error) error
 
 // over calls do with what the commands ask of a connection.
 func (a *app) over(ctx context.Context, c client.Client, opts client.Options, do func(svc service) error) error {
+	tokens := &lazyLive{find: func() *nats.Transport { return a.liveTokens(ctx, c, opts, zap.NewNop()) }}
+	defer tokens.close()
+	a.tokens = tokens
 	svc, err := a.backend.service(c, superstep.ClientConfig{
 		TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs, Identity: a.userName(),
-		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage,
+		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage, Transport: tokens,
 	})
 	if err != nil {
 		return err

@@ -144,6 +144,10 @@ func (a operating) work(ctx context.Context, f workerFlags) error {
 	}
 	defer cfg.Store.Close()
 	cfg.DataConverter, cfg.FailureConverter, cfg.Storage = opts.DataConverter, opts.FailureConverter, a.storage
+	if tokens := a.liveTokens(ctx, c, opts, cfg.Logger); tokens != nil {
+		defer tokens.Close()
+		cfg.Transport = tokens
+	}
 	if g != nil {
 		watching, stop := context.WithCancel(ctx)
 		defer stop()

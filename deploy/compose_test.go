@@ -3,14 +3,22 @@ package deploy_test
 import (
 	"context"
 	"maps"
+	"net"
+	"net/http"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/require"
+
+	"superstep.dev/internal/testserver"
+	"superstep.dev/thread/live"
+	"superstep.dev/thread/live/nats"
 )
 
 // ours are the services that run our programs.
@@ -32,12 +40,12 @@ func project(t *testing.T) *types.Project {
 }
 
 func TestComposeServices(t *testing.T) {
-	want := []string{"payments", "postgres", "superstep", "temporal", "temporal-namespace", "temporal-schema", "temporal-ui", "worker"}
+	want := []string{"nats", "payments", "postgres", "superstep", "temporal", "temporal-namespace", "temporal-schema", "temporal-ui", "worker"}
 	require.Equal(t, want, slices.Sorted(maps.Keys(project(t).Services)))
 }
 
 func TestImagesAreExact(t *testing.T) {
-	exact := regexp.MustCompile(`^[a-z0-9./-]+(:v?\d+\.\d+(\.\d+)?|@sha256:[0-9a-f]{64})$`)
+	exact := regexp.MustCompile(`^[a-z0-9./-]+(:v?\d+\.\d+(\.\d+)?(-alpine)?|@sha256:[0-9a-f]{64})$`)
 	for name, service := range project(t).Services {
 		require.Regexp(t, exact, service.Image, name)
 	}
@@ -145,6 +153,54 @@ func TestWorkersCanBeLost(t *testing.T) {
 		require.NotNil(t, worker.Environment[variable], variable)
 		require.Equal(t, want, *worker.Environment[variable])
 	}
+}
+
+// Programs name the server that carries live tokens, and nothing waits for it: without it tokens come with the results.
+func TestLiveTokensHaveAServer(t *testing.T) {
+	services := project(t).Services
+	for name, service := range services {
+		require.NotContains(t, service.DependsOn, "nats", name)
+	}
+	for _, name := range []string{"worker", "superstep"} {
+		url := services[name].Environment["SUPERSTEP_LIVE"]
+		require.NotNil(t, url, name)
+		require.Equal(t, "nats://nats:4222?storage=memory", *url)
+	}
+	service := services["nats"]
+	require.Equal(t, []string{"nats-server"}, []string(service.Entrypoint))
+	port, health := freePort(t), freePort(t)
+	args := moved(service.Command, map[string]string{"--addr": "127.0.0.1", "--port": port, "--http_port": health, "--store_dir": t.TempDir()})
+	server := exec.Command(testserver.NATSBinary(t), args...)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		require.NoError(t, server.Process.Kill())
+		_ = server.Wait() // it says that it was killed
+	})
+	check := service.HealthCheck.Test[len(service.HealthCheck.Test)-1]
+	require.Eventually(t, func() bool {
+		answer, err := http.Get(strings.Replace(check, ":8222", ":"+health, 1))
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	}, 30*time.Second, 20*time.Millisecond)
+	url := strings.Replace(*services["worker"].Environment["SUPERSTEP_LIVE"], "nats:4222", "127.0.0.1:"+port, 1)
+	transport, err := nats.Open(nats.Config{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(transport.Close)
+	emission := live.Emission{Thread: "t", Run: "r", Task: "1/a", Execution: 1}
+	require.NoError(t, transport.Publish(t.Context(), emission))
+	comes, err := transport.Subscribe(t.Context(), "t")
+	require.NoError(t, err)
+	require.Equal(t, emission.Of(), (<-comes).Of())
+}
+
+// freePort is a port of this machine that nobody has.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
 }
 
 func TestPortsAreLocal(t *testing.T) {

@@ -23,6 +23,14 @@
 // where, and both belong together. The store of graphs lies in another one,
 // superstep.db.store.
 //
+// # Live tokens
+//
+// A NATS server with JetStream within the process carries what nodes emit while
+// they run from workers to readers: on loopback, port 8234, with its files in
+// superstep.db.live or, without a database file, in memory. The namespace's data
+// says where it is, and what it is named. Nothing there is needed again: the
+// histories have it too, once a node has ended.
+//
 // # PostgreSQL
 //
 //	go run ./devserver --postgres postgres://me@localhost/superstep

@@ -27,6 +27,7 @@ type endpoints struct {
 	frontend netip.AddrPort // the Temporal API, gRPC
 	http     netip.AddrPort // the same over HTTP, on a free port: Nexus needs it
 	ui       netip.AddrPort // the Web UI; the zero value when headless
+	live     netip.AddrPort // NATS, on loopback; the zero value for none
 	history  netip.AddrPort // these three serve the process itself, on loopback
 	matching netip.AddrPort
 	worker   netip.AddrPort
@@ -69,6 +70,11 @@ func (r *reservation) endpoints(o options) (e endpoints, err error) {
 		}
 	}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if o.live != noLive {
+		if e.live, err = r.listen(loopback, o.livePort, "--live-port"); err != nil {
+			return e, err
+		}
+	}
 	for _, internal := range []*netip.AddrPort{&e.history, &e.matching, &e.worker} {
 		if *internal, err = r.listen(loopback, 0, "--port"); err != nil {
 			return e, err

@@ -79,13 +79,13 @@ func idOf(dir string) (string, error) {
 	return id, os.Rename(path+".new", path)
 }
 
-// folders are where the folders lie, by their keys in the namespace's data: ""
-// for nowhere.
-type folders map[string]string
+// announcements say where folders lie and live tokens go, by their keys in the
+// namespace's data: "" for nowhere.
+type announcements map[string]string
 
 // openFolders makes the directories that the options ask for.
-func openFolders(o options) (folders, error) {
-	all := folders{}
+func openFolders(o options) (announcements, error) {
+	all := announcements{}
 	for f, given := range map[folder]string{valuesFolder: o.values, storeFolder: o.storeDir} {
 		var err error
 		if all[f.key], err = f.open(o.folder(f, given)); err != nil {
@@ -95,9 +95,9 @@ func openFolders(o options) (folders, error) {
 	return all, nil
 }
 
-// announce tells programs where the folders lie, if they were told anything else
+// announce tells programs so, if they were told anything else
 // before.
-func (all folders) announce(ctx context.Context, c client.Client) error {
+func (all announcements) announce(ctx context.Context, c client.Client) error {
 	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil {
 		return fmt.Errorf("describe namespace %s: %w", namespace, err)
@@ -115,7 +115,7 @@ func (all folders) announce(ctx context.Context, c client.Client) error {
 		UpdateInfo: &namespacepb.UpdateNamespaceInfo{Data: all},
 	})
 	if err != nil {
-		return fmt.Errorf("write into namespace %s where folders lie: %w", namespace, err)
+		return fmt.Errorf("write into namespace %s where folders lie and live tokens go: %w", namespace, err)
 	}
 	return nil
 }

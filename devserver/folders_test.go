@@ -13,15 +13,15 @@ import (
 // announcedBy is where a devserver's namespace says that large values lie.
 func announcedBy(t *testing.T, s *running) string {
 	t.Helper()
-	return namespaceData(t, s)["superstep.storage"]
+	return announcement(t, s, "superstep.storage")
 }
 
-// namespaceData is what a devserver's namespace says to programs.
-func namespaceData(t *testing.T, s *running) map[string]string {
+// announcement is an entry of the data of a devserver's namespace.
+func announcement(t *testing.T, s *running, key string) string {
 	t.Helper()
 	described, err := dial(t, s.address).WorkflowService().DescribeNamespace(within(t, startTimeout), &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 	require.NoError(t, err)
-	return described.GetNamespaceInfo().GetData()
+	return described.GetNamespaceInfo().GetData()[key]
 }
 
 // Programs find the directory beside the database file, by a text that only that directory has; it stays the same over
@@ -54,17 +54,17 @@ func TestLargeValuesLieBesideTheDatabase(t *testing.T) {
 
 	s = start(t, db, "--headless", "--values", "none")
 	require.Empty(t, announcedBy(t, s))
-	require.Contains(t, namespaceData(t, s)["superstep.store"], db+".store?id=")
+	require.Contains(t, announcement(t, s, "superstep.store"), db+".store?id=")
 	require.Zero(t, s.stop(t))
 
 	s = start(t, db, "--headless", "--store", "none")
 	require.NotEmpty(t, announcedBy(t, s))
-	require.Empty(t, namespaceData(t, s)["superstep.store"])
+	require.Empty(t, announcement(t, s, "superstep.store"))
 	require.Zero(t, s.stop(t))
 
 	s = start(t, ":memory:", "--headless")
 	require.Empty(t, announcedBy(t, s))
-	require.Empty(t, namespaceData(t, s)["superstep.store"])
+	require.Empty(t, announcement(t, s, "superstep.store"))
 	require.Zero(t, s.stop(t))
 }
 

@@ -31,6 +31,8 @@ type options struct {
 	hosts     []string
 	port      int
 	uiPort    int
+	live      string
+	livePort  int
 	headless  bool
 	stock     bool
 	logLevel  string
@@ -50,6 +52,10 @@ func (o *options) register(f *pflag.FlagSet) {
 		"database file it is FILE"+storeFolder.suffix+" unless this is "+noFolder+", else it is none")
 	f.IntVar(&o.port, "port", 7233, "port of the Temporal API (gRPC); 0 picks a free one")
 	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one")
+	f.StringVar(&o.live, "live", "", "`directory` that keeps what nodes emit while they run, for who reads it live;\n"+
+		"beside a database file it is FILE"+liveSuffix+", else it is in memory; "+noLive+" serves none")
+	f.IntVar(&o.livePort, "live-port", 8234, "port of the live tokens (NATS), on loopback; 0 picks a free one, as does\n"+
+		"--port 0 without it")
 	f.StringVar(&o.ip, "ip", "127.0.0.1", "`address` both listen on; 0.0.0.0 is every interface")
 	f.StringArrayVar(&o.hosts, "host", nil, "a `NAME` under which browsers reach the Web UI, beside localhost and IP\n"+
 		"addresses; may be repeated")
@@ -72,6 +78,14 @@ func (o *options) folder(f folder, given string) string {
 	return given
 }
 
+// liveDir is where live tokens are kept, "" for in memory.
+func (o *options) liveDir() string {
+	if o.live == "" && o.postgres == "" && o.db != inMemory {
+		return livePath(o.db)
+	}
+	return o.live
+}
+
 // envPostgres holds the DSN where --postgres would show a password to everybody
 // who lists processes.
 const envPostgres = "SUPERSTEP_POSTGRES"
@@ -86,6 +100,9 @@ func (o *options) choose(given func(flag string) bool, env string) error {
 		return errors.New("--postgres is empty: give a DSN such as postgres://me@localhost/superstep")
 	case !given("db") && !given("postgres"):
 		o.postgres = env
+	}
+	if o.port == 0 && !given("live-port") {
+		o.livePort = 0
 	}
 	return nil
 }
@@ -102,6 +119,9 @@ func (o *options) validate() error {
 		return err
 	}
 	if err := validPort("--port", o.port); err != nil {
+		return err
+	}
+	if err := validPort("--live-port", o.livePort); err != nil {
 		return err
 	}
 	return validPort("--ui-port", o.uiPort)

@@ -39,7 +39,7 @@ type probe struct {
 // namespace and its search attributes usable in queries, and the Web UI answering
 // if there is one. The error names the condition that did not come true; when ctx
 // ends it is ctx's.
-func awaitReady(ctx context.Context, e endpoints, shared folders, logger sdklog.Logger) error {
+func awaitReady(ctx context.Context, e endpoints, told announcements, logger sdklog.Logger) error {
 	c, err := client.NewLazyClient(client.Options{
 		HostPort:  dialable(e.frontend).String(),
 		Namespace: namespace,
@@ -52,7 +52,7 @@ func awaitReady(ctx context.Context, e endpoints, shared folders, logger sdklog.
 
 	deadline, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %v", readyTimeout))
 	defer cancel()
-	for _, p := range probes(c, e, shared) {
+	for _, p := range probes(c, e, told) {
 		if err := retry(deadline, p); err != nil {
 			return err
 		}
@@ -60,14 +60,14 @@ func awaitReady(ctx context.Context, e endpoints, shared folders, logger sdklog.
 	return nil
 }
 
-func probes(c client.Client, e endpoints, shared folders) []probe {
+func probes(c client.Client, e endpoints, told announcements) []probe {
 	all := []probe{
 		{"health", func(ctx context.Context) error {
 			_, err := c.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		}},
 		{"namespace", func(ctx context.Context) error { return repairNamespace(ctx, c) }},
-		{"folders", func(ctx context.Context) error { return shared.announce(ctx, c) }},
+		{"announcements", func(ctx context.Context) error { return told.announce(ctx, c) }},
 		{"search attributes", func(ctx context.Context) error { return checkVisibility(ctx, c) }},
 		{"history", func(ctx context.Context) error { return checkHistory(ctx, c) }},
 	}

@@ -124,6 +124,7 @@ func TestRefusesUnusableFlags(t *testing.T) {
 		"--ip \"localhost\" is not an IP address":     {"--ip", "localhost"},
 		"192.0.2.1 is not an address of this machine": {"--ip", "192.0.2.1", "--port", "0", "--db", ":memory:"},
 		"--port 70000 is not a port":                  {"--port", "70000"},
+		"--live-port 65536 is not a port":             {"--live-port", "65536"},
 		"--ui-port -1 is not a port":                  {"--ui-port", "-1"},
 		"--log-level \"loud\" is not a level":         {"--log-level", "loud"},
 		"--db is empty":                               {"--db", ""},
@@ -144,7 +145,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	t.Parallel()
 	help, err := exec.CommandContext(within(t, startTimeout), binary, "--help").Output()
 	require.NoError(t, err)
-	for _, flag := range []string{"--db", "--postgres", "--values", "--store", "--port", "--ui-port", "--ip", "--host", "--headless", "--stock", "--ready-file", "--log-level"} {
+	for _, flag := range []string{"--db", "--postgres", "--values", "--store", "--live", "--live-port", "--port", "--ui-port", "--ip", "--host", "--headless", "--stock", "--ready-file", "--log-level"} {
 		require.Contains(t, string(help), flag)
 	}
 }

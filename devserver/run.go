@@ -35,7 +35,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.close()) }()
 
-	folders, err := openFolders(o)
+	told, err := openFolders(o)
 	if err != nil {
 		return err
 	}
@@ -47,13 +47,14 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 
 	zapLogger, logLevel := newLogger(level)
 	d := &devserver{
-		options:   o,
-		store:     store,
-		folders:   folders,
-		endpoints: endpoints,
-		logger:    serverLogger(zapLogger),
-		logLevel:  logLevel,
-		readyFile: readyFile(o.readyFile),
+		options:       o,
+		store:         store,
+		announcements: told,
+		endpoints:     endpoints,
+		logger:        serverLogger(zapLogger),
+		zap:           zapLogger,
+		logLevel:      logLevel,
+		readyFile:     readyFile(o.readyFile),
 	}
 	// One that was killed leaves its ready file behind. Only now is it certain
 	// that it is not the file of one that runs.
@@ -72,19 +73,26 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 
 // devserver is one running server with what belongs to it.
 type devserver struct {
-	options   options
-	store     store
-	folders   folders
-	endpoints endpoints
-	logger    log.Logger
-	logLevel  zap.AtomicLevel
-	readyFile readyFile
+	options       options
+	store         store
+	announcements announcements
+	endpoints     endpoints
+	logger        log.Logger
+	zap           *zap.Logger
+	logLevel      zap.AtomicLevel
+	readyFile     readyFile
 
 	server temporal.Server // nil until started
 	stopUI func()          // nil until started
+	live   liveServer      // none until started
 }
 
 func (d *devserver) start() error {
+	var err error
+	if d.live, err = startLive(d.endpoints.live, d.options.liveDir(), d.zap); err != nil {
+		return err
+	}
+	d.announcements[liveKey] = d.live.announced
 	server, err := newServer(d.endpoints, d.store.persistence(), d.options.stock, d.logger)
 	if err != nil {
 		return err
@@ -104,7 +112,7 @@ func (d *devserver) start() error {
 // serve announces the server once it is ready and returns when ctx ends. Being
 // told to stop before it is ready is no error either.
 func (d *devserver) serve(ctx context.Context, stdout io.Writer) error {
-	if err := awaitReady(ctx, d.endpoints, d.folders, log.NewSdkLogger(d.logger)); err != nil {
+	if err := awaitReady(ctx, d.endpoints, d.announcements, log.NewSdkLogger(d.logger)); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -125,6 +133,7 @@ func (d *devserver) stop() error {
 	if d.stopUI != nil {
 		d.stopUI()
 	}
+	err = errors.Join(err, d.live.stop())
 	if d.server == nil {
 		return err
 	}

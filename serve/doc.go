@@ -36,6 +36,7 @@
 //	commands      commands of the second version
 //	subscription  which of its events a client wants
 //	narrator      a run's parts as its events
+//	rank          the numbers of events
 //	watch         the records that clients of this process follow
 //	eventstream   its events, over the runs of a thread
 //	sse           server-sent events

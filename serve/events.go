@@ -25,11 +25,13 @@ type teller struct {
 	partials      map[string]*partial
 	calls         map[string]int
 	named         map[string]bool
+	// emitted are the messages that each task under way has streamed.
+	emitted map[string][]string
 }
 
 func newTeller(x *renderer, run record.Run, modes []string) *teller {
 	return &teller{thread: x.thread, graph: x.spec.Name, run: run, modes: modes, conversations: x.conversations,
-		partials: map[string]*partial{}, calls: map[string]int{}, named: map[string]bool{}}
+		partials: map[string]*partial{}, calls: map[string]int{}, named: map[string]bool{}, emitted: map[string][]string{}}
 }
 
 // wants reports whether a mode was asked for.
@@ -81,9 +83,20 @@ func (t *teller) of(p thread.Part) []event {
 	case thread.StreamDebug:
 		add("debug", t.debug(p.Data))
 	case thread.StreamMessages:
-		out = append(out, t.message(p.Data, suffix)...)
+		out = append(out, t.message(p.Task, p.Data, suffix)...)
+	case thread.StreamReset:
+		t.void(p.Task)
 	}
 	return out
+}
+
+// void forgets how far the messages of a task have come: it streams them from their beginning.
+func (t *teller) void(task string) {
+	for _, id := range t.emitted[task] {
+		delete(t.partials, id)
+		delete(t.calls, id)
+	}
+	delete(t.emitted, task)
 }
 
 // callback is a callback event of LangChain, as far as clients look at it.
@@ -175,7 +188,7 @@ func (t *teller) debug(data json.RawMessage) object {
 }
 
 // message is a message or a piece of one, in the two forms that clients can ask for.
-func (t *teller) message(data json.RawMessage, suffix string) []event {
+func (t *teller) message(task string, data json.RawMessage, suffix string) []event {
 	var both []json.RawMessage
 	if json.Unmarshal(data, &both) != nil || len(both) != 2 {
 		return nil
@@ -195,6 +208,9 @@ func (t *teller) message(data json.RawMessage, suffix string) []event {
 			shown = raw(p.chunk(t.calls[p.ID]))
 		}
 		out = append(out, event{"messages" + suffix, []json.RawMessage{shown, raw(meta)}})
+	}
+	if !slices.Contains(t.emitted[task], p.ID) {
+		t.emitted[task] = append(t.emitted[task], p.ID)
 	}
 	for _, c := range p.ToolCalls {
 		if c.ID != "" {

@@ -12,12 +12,14 @@ import (
 	"superstep.dev/thread"
 )
 
-// The number of an event, its seq, is the ordinal of its run above runBits, and in these its place among the run's events of all
+// The number of an event, its seq, is the ordinal of its run above runBits, and in these its rank among the run's events of all
 // channels. So it is the same whoever reads it, at whichever server, and whatever else they ask for. The run's end has the last
 // place: it has its number also when what was before it is no longer known.
 const (
-	runBits   = 24
+	runBits   = 34
 	lastPlace = 1<<runBits - 1
+	// mostOrdinal bounds the runs with events of a thread: numbers are exact in JavaScript.
+	mostOrdinal = 1 << (53 - runBits)
 )
 
 // appliedThrough is a number below those of the runs that have not ended: what a command brings about has greater ones.
@@ -57,9 +59,9 @@ type following struct {
 	wanted subscription
 	watch  *watch
 	out    *sse
-	// run is the one that is told, and place that of the last event told of it.
+	// run is the one that is told, and ranks those of its events.
 	run   record.Run
-	place int64
+	ranks ranks
 }
 
 // runs tells of one run after the other, until it cannot go on: the error says why.
@@ -87,7 +89,7 @@ const tries = 3
 // told tells of one run. A stream that breaks off is read anew: what the client has is counted, and not sent again.
 func (f *following) told(ctx context.Context) (err error) {
 	for range tries {
-		f.place = 0
+		f.ranks = ranks{}
 		if err = f.one(ctx); err == nil || ctx.Err() != nil || errors.Is(err, errSent) || errors.Is(err, record.ErrMissing) {
 			return err
 		}
@@ -107,6 +109,9 @@ func after(t record.Thread, ordinal int64) *record.Run {
 
 // one tells of one run, from its beginning to its end.
 func (f *following) one(ctx context.Context) error {
+	if f.run.Ordinal >= mostOrdinal {
+		return fmt.Errorf("thread %s has more runs than can be numbered", f.watch.now().thread.ID)
+	}
 	t, err := f.watch.until(ctx, func(t record.Thread) bool {
 		run := t.Run(f.run.ID)
 		return run == nil || run.Over() || run.Place != ""
@@ -122,7 +127,7 @@ func (f *following) one(ctx context.Context) error {
 		return err
 	}
 	n := newNarrator(x, f.run)
-	if err := f.tell(n.began()); err != nil {
+	if err := f.tell(nil, n.began()); err != nil {
 		return err
 	}
 	if err := f.parts(ctx, t, n); err != nil {
@@ -133,14 +138,10 @@ func (f *following) one(ctx context.Context) error {
 		return err
 	}
 	run := t.Run(f.run.ID)
-	if err := f.tell(n.rest(run)...); err != nil {
+	if err := f.tell(nil, n.rest(run)...); err != nil {
 		return err
 	}
-	if f.place >= lastPlace {
-		return fmt.Errorf("run %s has more than %d events", f.run.ID, lastPlace-1)
-	}
-	f.place = lastPlace - 1
-	return f.tell(n.ended(run))
+	return f.send(n.ended(run), lastPlace)
 }
 
 // parts tells what the thread streams of the run. What the server has no more is left out.
@@ -148,7 +149,7 @@ func (f *following) parts(ctx context.Context, t record.Thread, n *narrator) err
 	if f.run.Place == "" {
 		return nil
 	}
-	r := thread.StreamRequest{Thread: t.Under, Modes: narrated, Subgraphs: true, Invocation: f.run.Place}
+	r := thread.StreamRequest{Thread: t.Under, Modes: narrated, Subgraphs: true, Ordered: true, Invocation: f.run.Place}
 	for p, err := range f.server.client.Stream(ctx, r) {
 		if errors.Is(err, thread.ErrNotFound) {
 			return nil
@@ -156,7 +157,7 @@ func (f *following) parts(ctx context.Context, t record.Thread, n *narrator) err
 		if err != nil {
 			return err
 		}
-		if err := f.tell(n.of(p)...); err != nil {
+		if err := f.tell(&p, n.of(p)...); err != nil {
 			return err
 		}
 	}
@@ -176,29 +177,37 @@ type numbered struct {
 	} `json:"params"`
 }
 
-// tell numbers events, and sends those that are wanted and new to the client.
-func (f *following) tell(all ...happened) error {
+// tell numbers events that are of a part, nil for none, and sends them.
+func (f *following) tell(p *thread.Part, all ...happened) error {
 	for _, e := range all {
-		f.place++
-		if f.place > lastPlace {
-			return fmt.Errorf("run %s has more than %d events", f.run.ID, lastPlace)
+		place := f.ranks.next(p).number()
+		if place >= lastPlace {
+			return fmt.Errorf("run %s has more events than can be numbered", f.run.ID)
 		}
-		seq := f.run.Ordinal<<runBits + f.place
-		if seq <= f.wanted.Since {
-			continue
+		if err := f.send(e, place); err != nil {
+			return err
 		}
-		f.wanted.Since = seq
-		if !f.wanted.wants(e) {
-			continue
-		}
-		out := numbered{Type: "event", ID: f.run.ID + ":" + strconv.FormatInt(f.place, 10), Seq: seq, Method: e.method}
-		if e.channel == channelLifecycle {
-			out.ID = "synth:" + out.ID // clients read there which run it is
-		}
-		out.Params.Namespace, out.Params.Timestamp, out.Params.Data = e.space, stamp(e.at), e.data
-		if f.out.send(e.method, out, strconv.FormatInt(seq, 10)) != nil {
-			return errSent
-		}
+	}
+	return nil
+}
+
+// send sends an event, if it is wanted and new to the client.
+func (f *following) send(e happened, place int64) error {
+	seq := f.run.Ordinal<<runBits + place
+	if seq <= f.wanted.Since {
+		return nil
+	}
+	f.wanted.Since = seq
+	if !f.wanted.wants(e) {
+		return nil
+	}
+	out := numbered{Type: "event", ID: f.run.ID + ":" + strconv.FormatInt(place, 10), Seq: seq, Method: e.method}
+	if e.channel == channelLifecycle {
+		out.ID = "synth:" + out.ID // clients read there which run it is
+	}
+	out.Params.Namespace, out.Params.Timestamp, out.Params.Data = e.space, stamp(e.at), e.data
+	if f.out.send(e.method, out, strconv.FormatInt(seq, 10)) != nil {
+		return errSent
 	}
 	return nil
 }

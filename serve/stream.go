@@ -29,11 +29,9 @@ type streaming struct {
 	modes     []string
 	subgraphs bool
 	resumable bool
-	// after is the id of the last event that the client has, "" for none.
-	after string
-	// offset and among name the last event that was sent: its part's offset, and its number among those of that offset.
-	offset string
-	among  int
+	// after is the rank of the last event that the client has, nil for none. ranks are those of the events that there are.
+	after *rank
+	ranks ranks
 }
 
 func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
@@ -87,7 +85,8 @@ func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if run.Resumable && from != "-1" {
-		f.after = from
+		after := rankIn(from)
+		f.after = &after
 	}
 	err = f.follow(r.Context(), t)
 	if r.Context().Err() != nil {
@@ -116,8 +115,8 @@ var errSent = errors.New("the client does not read")
 
 // follow sends the events of the run until it has ended.
 func (f *streaming) follow(ctx context.Context, t record.Thread) error {
-	if f.after == "" {
-		if err := f.send(event{"metadata", map[string]any{"run_id": f.run, "attempt": 1}}, "0"); err != nil {
+	if f.after == nil {
+		if err := f.send(event{"metadata", map[string]any{"run_id": f.run, "attempt": 1}}, f.ranks.at); err != nil {
 			return err
 		}
 	}
@@ -126,7 +125,7 @@ func (f *streaming) follow(ctx context.Context, t record.Thread) error {
 		return err
 	}
 	if run := t.Run(f.run); run != nil && run.Place != "" {
-		if err := f.parts(ctx, t, *run); err != nil {
+		if err := f.told(ctx, t, *run); err != nil {
 			return err
 		}
 	}
@@ -138,7 +137,7 @@ func (f *streaming) follow(ctx context.Context, t record.Thread) error {
 	}
 	f.server.index.note(t.Line())
 	if run := t.Run(f.run); run != nil && run.Failure != nil {
-		return f.send(event{"error", run.Failure}, "e")
+		return f.send(event{"error", run.Failure}, f.ranks.next(nil))
 	}
 	return nil
 }
@@ -151,6 +150,19 @@ func (s *Server) begun(ctx context.Context, t record.Thread, run string) (record
 	return s.records.Await(ctx, t.ID, run, record.StageBegun)
 }
 
+// told sends what the thread streams of the run. A stream that breaks off is read anew, if its events have numbers: what the client has
+// is not sent again.
+func (f *streaming) told(ctx context.Context, t record.Thread, run record.Run) (err error) {
+	for range tries {
+		f.ranks = ranks{}
+		err = f.parts(ctx, t, run)
+		if err == nil || ctx.Err() != nil || !f.resumable || errors.Is(err, errSent) || errors.Is(err, thread.ErrNotFound) {
+			return err
+		}
+	}
+	return err
+}
+
 // parts sends what the thread streams of the run.
 func (f *streaming) parts(ctx context.Context, t record.Thread, run record.Run) error {
 	x, err := f.server.renderer(ctx, t, graphOf(t, run))
@@ -158,13 +170,13 @@ func (f *streaming) parts(ctx context.Context, t record.Thread, run record.Run) 
 		return err
 	}
 	tell := newTeller(x, run, f.modes)
-	r := thread.StreamRequest{Thread: t.Under, Modes: tell.streamed(), Subgraphs: f.subgraphs, Invocation: run.Place}
+	r := thread.StreamRequest{Thread: t.Under, Modes: tell.streamed(), Subgraphs: f.subgraphs, Ordered: f.resumable, Invocation: run.Place}
 	for p, err := range f.server.client.Stream(ctx, r) {
 		if err != nil {
 			return err
 		}
 		for _, e := range tell.of(p) {
-			if err := f.send(e, p.Offset); err != nil {
+			if err := f.send(e, f.ranks.next(&p)); err != nil {
 				return err
 			}
 		}
@@ -172,27 +184,19 @@ func (f *streaming) parts(ctx context.Context, t record.Thread, run record.Run) 
 	return nil
 }
 
-// send writes an event. Its id is the offset of its part and the number of the event among those of that offset; what the client
-// has already is passed over.
-func (f *streaming) send(e event, offset string) error {
-	if offset == f.offset {
-		f.among++
-	} else {
-		f.offset, f.among = offset, 0
+// send writes an event. Its id is its rank; what the client has already is passed over.
+func (f *streaming) send(e event, at rank) error {
+	if f.resumable && f.after != nil && !at.behind(*f.after) {
+		return nil
 	}
 	id := ""
 	if f.resumable {
-		id = offset + "-" + itoa(f.among)
-	}
-	if f.after != "" {
-		if id == f.after {
-			f.after = ""
-		}
-		return nil
+		id = at.id()
 	}
 	if err := f.out.send(e.name, e.data, id); err != nil {
 		return errSent
 	}
+	f.after = &at
 	return nil
 }
 

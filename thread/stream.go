@@ -42,6 +42,10 @@ type StreamRequest struct {
 	// Invocation is the place where an invocation began, as Client.Offset says: the stream ends with that invocation, also when
 	// the thread goes on with another one at once. "" streams whatever the thread does until it rests.
 	Invocation string
+	// Ordered has the parts come in one order on every reading, so that a reader can count them. What nodes emit comes while they run
+	// only where it is certain what comes next: of one node at a time. Without it what nodes emit beside each other comes as they
+	// do, and another reading may have it in another order.
+	Ordered bool
 	// From is an Offset of an earlier part, to go on behind it in any process; "" begins with the newest run.
 	From string
 }

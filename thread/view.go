@@ -141,6 +141,8 @@ type Progress struct {
 	// Event is what the task waits for, when that is no person.
 	Event string `json:"event,omitempty"`
 	Error string `json:"error,omitempty"`
+	// Task is the key of the task, as live.Emission names it. The JSON of a progress leaves it out.
+	Task string `json:"-"`
 }
 
 // Status is where a thread stands. Each has one cause: a run that somebody paused is not one that failed, and one that

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"superstep.dev/thread"
@@ -17,8 +18,10 @@ import (
 //
 // Lines are written as they come, so columns only ever grow.
 type Followed struct {
+	mu         sync.Mutex
 	screen     *Screen
 	step, node int // widths
+	live       emitted
 }
 
 // The widths that most graphs need.
@@ -32,7 +35,12 @@ func (s *Screen) Followed() *Followed { return &Followed{screen: s, node: nodeWi
 
 // Show writes the line of one progress, if it is one that people want to see; a program gets each as JSON.
 func (s *Followed) Show(p thread.Progress) {
-	s.screen.ShowLine(p, func() { s.line(p) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.screen.ShowLine(p, func() {
+		p.Notes = s.live.rest(p)
+		s.line(p)
+	})
 }
 
 func (s *Followed) line(p thread.Progress) {
@@ -41,9 +49,8 @@ func (s *Followed) line(p thread.Progress) {
 		return
 	}
 	step, node := fmt.Sprint(p.Step), Clean(p.Node)
-	s.step = max(s.step, len(step))
-	s.node = max(s.node, utf8.RuneCountInString(node))
-	head := fmt.Sprintf("step %-*s  %-*s  ", s.step, step, s.node, node)
+	s.endMessage()
+	head := s.head(step, node)
 	inline, below := splitNotes(p.Notes)
 	line := head + s.screen.Status(fmt.Sprintf("%-*s", stateWidth, state)) + "   " + join(inline, tail)
 	s.screen.Printf("%s\n", strings.TrimRight(line, " "))
@@ -51,6 +58,13 @@ func (s *Followed) line(p thread.Progress) {
 	for _, note := range below {
 		s.screen.Printf("%s%s\n", indent, note)
 	}
+}
+
+// head is the beginning of a line.
+func (s *Followed) head(step, node string) string {
+	s.step = max(s.step, len(step))
+	s.node = max(s.node, utf8.RuneCountInString(node))
+	return fmt.Sprintf("step %-*s  %-*s  ", s.step, step, s.node, node)
 }
 
 // describe returns the state column and what follows it.

@@ -30,6 +30,8 @@ type Tail struct {
 // Step is one task of a run that ended, or with Started one that began.
 type Step struct {
 	Request graphadapter.NodeRequest
+	// Task is pregel.Task.Key of its task.
+	Task    string
 	Started bool
 	// Outcome is set when the task ended with one; Failure says why it ended without.
 	Outcome *pregel.Outcome
@@ -191,6 +193,9 @@ func (f *fold) scheduled(e *historypb.HistoryEvent) error {
 func (f *fold) report(e *historypb.HistoryEvent, of *task, s Step) {
 	if e.GetEventId() > f.behind && !of.update {
 		s.Request = of.request
+		if s.Task == "" {
+			s.Task = of.request.Task.Key()
+		}
 		f.on(s)
 	}
 }
@@ -212,7 +217,7 @@ func (f *fold) segmentEnded(e *historypb.HistoryEvent, known *task, returned *co
 		}
 		known.request.Task = pregel.Task{}
 		known.request.Task.Step, known.request.Task.Node = d.Place()
-		f.report(e, known, Step{Outcome: &d.Outcome, Attempt: known.attempt, Took: d.Took * int64(time.Millisecond)})
+		f.report(e, known, Step{Task: d.Key, Outcome: &d.Outcome, Attempt: known.attempt, Took: d.Took * int64(time.Millisecond)})
 	}
 	return nil
 }

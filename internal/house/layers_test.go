@@ -110,6 +110,11 @@ var arrows = []arrow{
 	// What callers and runtimes say to each other.
 	{from: "thread", ours: []string{"graphadapter", "graphadapter/life", "graphadapter/pregel", "graphadapter/ledger", "approval", "job"}},
 	{from: "thread/live", ours: []string{"graphadapter"}},
+	// Only programs whose live tokens go over a NATS server need a client of it.
+	{
+		from: "thread/live/nats", ours: []string{"thread/live"},
+		theirs: append([]string{"github.com/nats-io/nats.go/...", "go.uber.org/zap/...", "google.golang.org/protobuf/proto"}, temporal...),
+	},
 	// What is stored of threads is encrypted there. Nothing of a thread is known there either.
 	{
 		from: "thread/secret", ours: []string{"internal/files"}, theirs: append([]string{"github.com/klauspost/compress/zstd", "github.com/mattn/go-shellwords",
@@ -318,28 +323,32 @@ func TestTheHouseIsDrawn(t *testing.T) {
 	}
 }
 
-// TestWhoeverKeepsNoBucketHasNoClientOfIt: nothing below the command line imports it.
-func TestWhoeverKeepsNoBucketHasNoClientOfIt(t *testing.T) {
+// TestWhoeverNeedsNoClientOfOthersHasNone: nothing below the command line imports those of a bucket and of a NATS server.
+func TestWhoeverNeedsNoClientOfOthersHasNone(t *testing.T) {
 	for pkg, imported := range read(t, root, mainModule) {
-		if dir := strings.TrimPrefix(pkg, mainModule+"/"); dir != "cli" && !within(pkg, below([]string{"test/..."})) &&
-			slices.Contains(imported, mainModule+"/thread/storage/s3") {
-			t.Errorf("%s imports thread/storage/s3", pkg)
+		for _, client := range []string{"thread/storage/s3", "thread/live/nats"} {
+			if dir := strings.TrimPrefix(pkg, mainModule+"/"); dir != "cli" && !within(pkg, below([]string{"test/..."})) &&
+				slices.Contains(imported, mainModule+"/"+client) {
+				t.Errorf("%s imports %s", pkg, client)
+			}
 		}
 	}
 }
 
 // TestTheServerStaysOutside: whoever uses the library inherits every module in its go.mod, and none of them may be the
-// Temporal server. go.mod lists every module that provides a package to this one, however indirectly.
+// Temporal server or the NATS server. go.mod lists every module that provides a package to this one, however indirectly.
 func TestTheServerStaysOutside(t *testing.T) {
 	for pkg, imported := range read(t, root, mainModule) {
 		for _, i := range imported {
-			if within(i, []string{"go.temporal.io/server/..."}) {
+			if within(i, []string{"go.temporal.io/server/...", "github.com/nats-io/nats-server/..."}) {
 				t.Errorf("%s imports %s", pkg, i)
 			}
 		}
 	}
-	if text := fileText(t, "go.mod"); strings.Contains(text, "go.temporal.io/server ") {
-		t.Error("go.mod requires go.temporal.io/server")
+	for _, server := range []string{"go.temporal.io/server ", "github.com/nats-io/nats-server/"} {
+		if text := fileText(t, "go.mod"); strings.Contains(text, server) {
+			t.Error("go.mod requires " + server)
+		}
 	}
 }
 

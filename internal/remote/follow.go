@@ -111,7 +111,7 @@ func (c *reader) standsStill(ctx context.Context, now *lastRun) (view thread.Vie
 // progressOf turns one step of a history into lines for people: a task that asked several questions gives several.
 func progressOf(s history.Step) []thread.Progress {
 	p := thread.Progress{Step: s.Request.Task.Step, Node: s.Request.Task.Node, State: thread.ProgressStarted, Attempt: int(s.Attempt),
-		Duration: time.Duration(s.Took)}
+		Duration: time.Duration(s.Took), Task: s.Task}
 	if s.Started {
 		return []thread.Progress{p}
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -21,6 +22,8 @@ type liveParts struct {
 	early earlyParts
 	// held says that the reader has not got to where it hands out parts: until then what comes is kept.
 	held bool
+	// ordered says that what a task emits is kept until nothing else can come before it.
+	ordered bool
 }
 
 // liveTask is a task under way.
@@ -31,12 +34,16 @@ type liveTask struct {
 	execution int32
 	next      int
 	lost      bool
-	// given are the emissions handed out, since the last void execution.
-	given []pregel.Emission
+	// given are the emissions handed out, since the last void execution. Of these repeats were emitted again by the execution
+	// that is expected: as long as it says the same it says nothing new.
+	given   []pregel.Emission
+	repeats int
+	// strict says that nothing may be handed out that has a gap before it, whatever the attempt; missed, that there is one.
+	strict, missed bool
 }
 
-func newLiveParts(run string) *liveParts {
-	return &liveParts{run: run, tasks: map[string]*liveTask{}, held: true}
+func newLiveParts(run string, ordered bool) *liveParts {
+	return &liveParts{run: run, ordered: ordered, tasks: map[string]*liveTask{}, held: true}
 }
 
 // Enter goes over to another run; with goesOn it is one that the run before was continued as, where tasks go on.
@@ -63,21 +70,54 @@ func (l *liveParts) tells(t tape.Entry) []pregel.Event {
 	key := t.Event.Task.Key()
 	switch t.Event.Kind {
 	case pregel.EventTaskStart:
-		l.tasks[key] = &liveTask{start: t}
-		if !l.held {
-			return l.all(l.early.take(earlyTask{l.run, key}))
-		}
+		l.tasks[key] = &liveTask{start: t, strict: l.ordered}
 	case pregel.EventUpdate, pregel.EventTaskEnd:
 		l.early.take(earlyTask{l.run, key})
 		delete(l.tasks, key)
+	default:
+		return nil
 	}
-	return nil
+	return l.due()
+}
+
+// due returns what has come of tasks under way whose turn it is by now.
+func (l *liveParts) due() []pregel.Event {
+	if l.held {
+		return nil
+	}
+	var came []earlyPart
+	for key, t := range l.tasks {
+		if l.turn(t) {
+			came = append(came, l.early.take(earlyTask{l.run, key})...)
+		}
+	}
+	slices.SortFunc(came, func(a, b earlyPart) int { return cmp.Compare(a.number, b.number) })
+	return l.all(came)
+}
+
+// turn reports whether what a task emits may be handed out. In order it is the one task under way, but for those around it:
+// the history tells of several in the order in which they end.
+func (l *liveParts) turn(t *liveTask) bool {
+	if !l.ordered {
+		return true
+	}
+	for _, other := range l.tasks {
+		if other != t && !within(t.start.Event.Task.Namespace, other.start.Event.Task.Space()) {
+			return false
+		}
+	}
+	return true
+}
+
+// within reports whether a namespace is another one, or below it.
+func within(namespace, outer string) bool {
+	return namespace == outer || strings.HasPrefix(namespace, outer+"|")
 }
 
 // take returns what an emission gives to show now.
 func (l *liveParts) take(e live.Emission) []pregel.Event {
 	t, ok := l.tasks[e.Task]
-	if e.Run != l.run || !ok || l.held {
+	if e.Run != l.run || !ok || l.held || !l.turn(t) {
 		l.early.add(e)
 		return nil
 	}
@@ -85,29 +125,54 @@ func (l *liveParts) take(e live.Emission) []pregel.Event {
 }
 
 func (t *liveTask) take(e live.Emission) []pregel.Event {
-	var out []pregel.Event
 	switch {
 	case e.Scheduled.Before(t.start.When) || e.Scheduled.Before(t.scheduled) ||
 		e.Scheduled.Equal(t.scheduled) && e.Execution < t.execution:
 		return nil // of an earlier run of the same task
 	case e.Scheduled.After(t.scheduled) || e.Execution > t.execution:
-		// A repeated attempt says so itself; an execution that a worker was lost with does not.
-		if len(t.given) > 0 && e.Emission.Kind != pregel.EmissionReset {
-			out = append(out, t.reset(attemptOf(t.given)))
-			t.given = nil
-		}
-		t.scheduled, t.execution, t.next, t.lost = e.Scheduled, e.Execution, 0, false
+		t.scheduled, t.execution, t.next, t.lost, t.repeats = e.Scheduled, e.Execution, 0, false, 0
 	}
 	if e.Sequence < t.next || t.lost {
-		return out
+		return nil
 	}
 	if e.Sequence > t.next {
-		t.lost = true
-		return out
+		t.lost, t.missed = true, true
+		return nil
 	}
 	t.next++
-	t.given = append(t.given, e.Emission)
-	return append(out, t.event(e.Emission))
+	return t.emits(e.Emission)
+}
+
+// emits returns what the next emission of an execution gives to show. One that a worker was lost with is followed by one that
+// begins anew: what that says again is not shown again, and when it says something else what was shown is void.
+func (t *liveTask) emits(e pregel.Emission) (out []pregel.Event) {
+	attempt, seen := attemptOf(t.given), latest(t.given)
+	switch {
+	case e.Kind == pregel.EmissionReset && len(t.given) > 0 && e.Attempt == attempt:
+		t.repeats = 0 // the same attempt again
+		return nil
+	case e.Kind == pregel.EmissionReset && t.strict && (t.missed || len(t.given) == 0 || e.Attempt != attempt+1):
+		t.lost, t.missed = true, true // the history tells all of the attempts before
+		return nil
+	case e.Kind == pregel.EmissionReset:
+		t.repeats = 0
+		t.given = append(t.given, e)
+		return []pregel.Event{t.event(e)}
+	case t.repeats < len(seen) && sameEmission(seen[t.repeats], e):
+		t.repeats++
+		return nil
+	case t.repeats < len(seen):
+		again := slices.Clone(seen[:t.repeats])
+		t.given = []pregel.Emission{{Kind: pregel.EmissionReset, Attempt: attempt}}
+		out = append(out, t.reset(attempt))
+		for _, before := range again {
+			t.given = append(t.given, before)
+			out = append(out, t.event(before))
+		}
+	}
+	t.repeats++
+	t.given = append(t.given, e)
+	return append(out, t.event(e))
 }
 
 func (t *liveTask) event(e pregel.Emission) pregel.Event {
@@ -253,13 +318,8 @@ func (q *earlyParts) leave(run string) {
 
 // release returns what the tasks under way have emitted so far, once the reader has got to where it hands out parts.
 func (l *liveParts) release() []pregel.Event {
-	var came []earlyPart
-	for key := range l.tasks {
-		came = append(came, l.early.take(earlyTask{l.run, key})...)
-	}
-	slices.SortFunc(came, func(a, b earlyPart) int { return cmp.Compare(a.number, b.number) })
 	l.held = false
-	return l.all(came)
+	return l.due()
 }
 
 // all returns what emissions give to show now.

@@ -50,15 +50,18 @@ func TestLiveParts(t *testing.T) {
 		{"a repeated attempt", "", "1.0 1,2.0 reset 2,2.1 5", "1,reset 2,5,6", "1,reset 2,5,6"},
 		{"the second attempt came not", "", "1.0 1", "1,reset 2,5", "1,reset 2,5"},
 		{"only the second attempt came", "", "2.0 reset 2,2.1 5", "1,reset 2,5,6", "reset 2,5,6"},
-		{"a lost worker", "", "1.0 1,2.0 1,2.1 2", "1,2", "1,reset 1,1,2"},
+		{"a lost worker", "", "1.0 1,2.0 1,2.1 2", "1,2", "1,2"},
+		{"a lost worker's second attempt", "", "1.0 1,2.0 reset 2,2.1 5,3.0 reset 2,3.1 5,3.2 6", "1,reset 2,5,6", "1,reset 2,5,6"},
+		{"the one after a lost worker says less", "", "1.0 1,1.1 2,1.2 3,2.0 1,2.1 2", "1,2", "1,2,3,reset 1,1,2"},
+		{"what comes after a lost worker is missed", "", "1.0 1,1.1 2,2.1 2,2.2 3", "1,2,3", "1,2,3"},
 		{"the lost worker's emissions differ", "", "1.0 1,1.1 9", "1,2", "1,9,reset 1,1,2"},
 		{"the lost worker's alone came, and more than the last emits", "", "1.0 1,1.1 2", "1", "1,2,reset 1,1"},
 		{"late ones of a lost worker", "", "2.0 1,1.0 7,2.1 2", "1,2", "1,2"},
-		{"given back, and scheduled again", "", "1.0 1,1.0+ reset 1,1.1+ 1,1.2+ 2", "reset 1,1,2", "1,reset 1,1,2"},
+		{"given back, and scheduled again", "", "1.0 1,1.0+ reset 1,1.1+ 1,1.2+ 2", "reset 1,1,2", "1,2"},
 		{"escaped in the result", "", `1.0 "<"`, `"\u003c"`, `"<"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLiveParts("run")
+			l := newLiveParts("run", false)
 			l.release()
 			var got []string
 			hear := func(events []pregel.Event) {
@@ -98,11 +101,45 @@ func TestLiveParts(t *testing.T) {
 	}
 }
 
+// TestLivePartsInOrder: what tasks emit beside each other waits until one of them is left, and a subgraph's task is one with that around
+// it. So the order is the one in which the history tells.
+func TestLivePartsInOrder(t *testing.T) {
+	began := time.Unix(100, 0)
+	l := newLiveParts("run", true)
+	assert.Empty(t, l.release())
+	var got []string
+	hear := func(events []pregel.Event) {
+		for _, e := range events {
+			got = append(got, e.Task.Node+" "+string(e.Value))
+		}
+	}
+	tells := func(kind pregel.EventKind, task *pregel.Task) {
+		hear(l.tells(tape.Entry{When: began, Event: pregel.Event{Kind: kind, Task: task}}))
+	}
+	comes := func(task *pregel.Task, n int) {
+		hear(l.take(live.Emission{Run: "run", Task: task.Key(), Scheduled: began.Add(time.Second), Execution: 1, Sequence: n,
+			Emission: pregel.Emission{Value: pregel.Value(fmt.Sprint(n))}}))
+	}
+	a, b := &pregel.Task{Node: "a", Path: "a", Step: 1}, &pregel.Task{Node: "b", Path: "b", Step: 1}
+	inner := &pregel.Task{Node: "inner", Path: "inner", Step: 1, Namespace: b.Space()}
+	tells(pregel.EventTaskStart, a)
+	comes(a, 0)
+	tells(pregel.EventTaskStart, b)
+	comes(inner, 0)
+	tells(pregel.EventTaskStart, inner)
+	comes(a, 1)
+	comes(inner, 1)
+	assert.Equal(t, []string{"a 0"}, got)
+	tells(pregel.EventTaskEnd, a)
+	comes(inner, 2)
+	assert.Equal(t, []string{"a 0", "inner 0", "inner 1", "inner 2"}, got)
+}
+
 // TestLivePartsOfOthers: emissions of another run, and of the same task when it was under way before, are nothing.
 func TestLivePartsOfOthers(t *testing.T) {
 	began := time.Unix(100, 0)
 	task := &pregel.Task{Node: "a", Path: "a", Step: 1}
-	l := newLiveParts("run")
+	l := newLiveParts("run", false)
 	l.release()
 	l.tells(tape.Entry{When: began, Event: pregel.Event{Kind: pregel.EventTaskStart, Task: task}})
 	e := live.Emission{Run: "run", Task: task.Key(), Scheduled: began.Add(time.Second), Execution: 1, Emission: pregel.Emission{Value: pregel.Value("1")}}
@@ -124,7 +161,7 @@ func TestLivePartsOfOthers(t *testing.T) {
 func TestLivePartsOfOneWhoGoesOn(t *testing.T) {
 	began := time.Unix(100, 0)
 	first, second := &pregel.Task{Node: "a", Path: "a", Step: 1}, &pregel.Task{Node: "b", Path: "b", Step: 2}
-	l := newLiveParts("run")
+	l := newLiveParts("run", false)
 	came := func(run string, task *pregel.Task, n int) []pregel.Event {
 		return l.take(live.Emission{Run: run, Task: task.Key(), Scheduled: began.Add(time.Second), Execution: 1, Sequence: n,
 			Emission: pregel.Emission{Value: pregel.Value(fmt.Sprint(n))}})
@@ -248,7 +285,7 @@ func newPlaying(t *testing.T, yield func(thread.Part, error) bool) *playing {
 	reader := tape.NewReader(request, "run", nil)
 	_, err := reader.Read(tape.Entry{Began: onlyNode(t)})
 	require.NoError(t, err)
-	return &playing{clientStream: &clientStream{request: request, yield: yield, reader: reader, live: newLiveParts("run")}}
+	return &playing{clientStream: &clientStream{request: request, yield: yield, reader: reader, live: newLiveParts("run", false)}}
 }
 
 func tapeOf(at int64, text string) (taped []tape.Entry) {

@@ -60,7 +60,7 @@ func (s *clientStream) run(ctx context.Context, from *tape.Offset) error {
 	defer cancel(nil)
 	s.listen(ctx)
 	run, err := s.client.firstStreamed(ctx, last, from, needsPast(s.request))
-	s.reader, s.live = tape.NewReader(s.request, run, nil), newLiveParts(run)
+	s.reader, s.live = tape.NewReader(s.request, run, nil), newLiveParts(run, s.request.Ordered)
 	for goesOn := false; err == nil && run != ""; {
 		s.live.Enter(run, goesOn)
 		from = s.Enter(run, from)

@@ -66,6 +66,35 @@ func Binary(log io.Writer) (string, error) {
 	return path, nil
 }
 
+// mainModule is the module of this repository. The servers of others that tests need are built from modules below it.
+const mainModule = "superstep.dev"
+
+// toolBinary returns the path of a program of others, bin/NAME of the workspace after building it there from a module in dir. Before it
+// compiles it says on stderr what, and how long that takes.
+func toolBinary(name, dir, pkg, what string) (string, error) {
+	source, err := sourceOf(mainModule)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(source, "bin", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	lock := flock.New(path + ".lock") // of several test processes one builds
+	if _, err := lock.TryLockContext(context.Background(), lockPoll); err != nil {
+		return "", fmt.Errorf("wait for another build of %s: %w", name, err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	fmt.Fprintf(os.Stderr, "compiling %s the first time\n", what)
+	build := exec.Command("go", "build", "-o", path, pkg)
+	build.Dir = filepath.Join(source, dir)
+	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS="+withoutRace(os.Getenv("GOFLAGS")))
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+	}
+	return path, nil
+}
+
 // sourceOf returns the directory of a module of the workspace.
 func sourceOf(module string) (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{if .Main}}{{.Dir}}{{end}}", module).Output()

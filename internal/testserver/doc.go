@@ -4,7 +4,7 @@
 // A test takes the shared server's [Address] and a task queue of its own from [Queue], so that tests do not disturb
 // each other. One that stops or kills servers takes a private one from [Start].
 //
-// [StartS3] starts an S3 server and [StartPostgres] a PostgreSQL server, which a test has for itself.
+// [StartS3] starts an S3 server, [StartPostgres] a PostgreSQL server and [StartNATS] a NATS server, which a test has for itself.
 //
 // Each test process starts a server of its own unless SUPERSTEP_TEST_ADDRESS names one. The command in the directory
 // run starts one server for all test processes of a command:

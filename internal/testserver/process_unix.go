@@ -15,3 +15,8 @@ func killGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, sysc
 
 // terminate asks a command to end.
 func terminate(cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGTERM) }
+
+// freeze stops a command without ending it, thaw has it go on.
+func freeze(cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGSTOP) }
+
+func thaw(cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGCONT) }

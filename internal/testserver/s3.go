@@ -14,12 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/gofrs/flock"
 )
-
-// mainModule is the module of this repository. What keeps objects for tests is built from a module below it.
-const mainModule = "superstep.dev"
 
 // The credentials of an S3 server of a test. They open nothing else.
 const (
@@ -38,27 +33,7 @@ type S3 struct {
 
 // s3Binary builds the S3 server once per process.
 var s3Binary = sync.OnceValues(func() (string, error) {
-	source, err := sourceOf(mainModule)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(source, "bin", "versitygw")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	lock := flock.New(path + ".lock") // of several test processes one builds
-	if _, err := lock.TryLockContext(context.Background(), lockPoll); err != nil {
-		return "", fmt.Errorf("wait for another build of the S3 server: %w", err)
-	}
-	defer func() { _ = lock.Unlock() }()
-	fmt.Fprintln(os.Stderr, "compiling the S3 server: two minutes the first time")
-	build := exec.Command("go", "build", "-o", path, "github.com/versity/versitygw/cmd/versitygw")
-	build.Dir = filepath.Join(source, "test", "tools", "s3")
-	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS="+withoutRace(os.Getenv("GOFLAGS")))
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the S3 server: %w\n%s", err, out)
-	}
-	return path, nil
+	return toolBinary("versitygw", "test/tools/s3", "github.com/versity/versitygw/cmd/versitygw", "the S3 server: two minutes")
 })
 
 // StartS3 starts an S3 server over dir with an empty bucket of each name, and ends it at the test's end.

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +26,8 @@ type Options struct {
 	DB string
 	// Stock leaves the server's settings as Temporal ships them.
 	Stock bool
+	// Live has the server carry live tokens (NATS), and say so.
+	Live bool
 	// Values is the directory where programs find that large values lie; "" has them leave these in the database.
 	Values string
 	// Store is the directory where programs find the store of graphs; "" means one beside DB.
@@ -37,6 +41,7 @@ type Server struct {
 	binary  string
 	dir     string // holds what is not to be kept
 	address string
+	live    int // the port of live tokens, 0 for none
 	child   *child
 }
 
@@ -138,7 +143,14 @@ func (s *Server) args(ready string) []string {
 	if s.opts.Store != "" {
 		args = append(args, "--store", s.opts.Store)
 	}
-	return args
+	if !s.opts.Live {
+		return append(args, "--live", "none")
+	}
+	if port == "0" {
+		// Below the ports that systems give to outgoing connections: it is to be free when the server starts again.
+		s.live = 16_384 + mrand.IntN(16_384)
+	}
+	return append(args, "--live-port", strconv.Itoa(s.live))
 }
 
 // awaitReady waits for the file by which a devserver says where it serves.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev/cli"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/processes"
 )
@@ -28,8 +29,7 @@ const envProgram = "SUPERSTEP_TEST_SERVE_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envProgram) != "" {
-		main()
-		return
+		cli.Main(append(graphs(), tells())...) // ends the process
 	}
 	os.Exit(m.Run())
 }
@@ -41,16 +41,23 @@ type world struct {
 	dir           string
 	worker, serve *processes.Process
 	base, queue   string
+	address       string
+	flags         []string // of both
 }
 
 func newWorld(t *testing.T) *world {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
+	return newWorldAt(t, testserver.Address(t))
+}
+
+// newWorldAt is a world at a server of Temporal, with flags for worker and server.
+func newWorldAt(t *testing.T, address string, flags ...string) *world {
 	set, _, err := processes.New(context.Background(), filepath.Join(t.TempDir(), "logs"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Stop()) })
-	w := &world{T: t, set: set, dir: t.TempDir(), queue: testserver.Queue(t)}
+	w := &world{T: t, set: set, dir: t.TempDir(), queue: testserver.Queue(t), address: address, flags: flags}
 	w.startWorker()
 	w.startServe()
 	return w
@@ -60,7 +67,7 @@ func (w *world) start(name string, c processes.Command, args ...string) *process
 	program, err := os.Executable()
 	require.NoError(w, err)
 	c.Name, c.Path, c.Dir, c.Env = name, program, w.dir, append(os.Environ(), envProgram+"=1")
-	c.Args = append([]string{name, "--address", testserver.Address(w.T), "--task-queue", w.queue}, args...)
+	c.Args = slices.Concat([]string{name, "--address", w.address, "--task-queue", w.queue}, w.flags, args)
 	p, err := w.set.Start(w.Context(), c)
 	require.NoError(w, err)
 	return p
@@ -170,6 +177,15 @@ type sent struct{ Event, Data, ID string }
 // events reads the events of a stream until enough says so, or the end.
 func events(t *testing.T, r io.Reader, enough func(sent) bool) []sent {
 	var out []sent
+	require.NoError(t, scanEvents(r, func(e sent) bool {
+		out = append(out, e)
+		return !enough(e)
+	}))
+	return out
+}
+
+// scanEvents hands out the events of a stream until on wants no more, or the end.
+func scanEvents(r io.Reader, on func(sent) bool) error {
 	var e sent
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -185,15 +201,13 @@ func events(t *testing.T, r io.Reader, enough func(sent) bool) []sent {
 			if e.Event == "" {
 				continue // behind a comment
 			}
-			out = append(out, e)
-			if enough(e) {
-				return out
+			if !on(e) {
+				return nil
 			}
 			e = sent{}
 		}
 	}
-	require.NoError(t, lines.Err())
-	return out
+	return lines.Err()
 }
 
 // A client whose server is killed goes on at another one behind the last event that it has: each event once, in order.

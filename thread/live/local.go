@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"slices"
@@ -14,7 +15,7 @@ const (
 	// liveBacklog and liveBacklogBytes bound what one subscriber may be behind.
 	LiveBacklog      = 10_000
 	LiveBacklogBytes = 16 << 20
-	// liveKeptBytes bounds what is kept of all tasks under way together.
+	// liveKeptBytes bounds what is kept of all tasks under way together, unless Local.Kept says otherwise.
 	liveKeptBytes = 64 << 20
 	// liveFrame is what an emission takes beside its value.
 	liveFrame = 256
@@ -26,9 +27,11 @@ func LiveSize(e Emission) int { return liveFrame + len(e.Emission.Value) }
 // Local is a [Transport] within one process: for workers and readers that live together, and for tests. The
 // zero value is ready.
 //
-// It keeps 64 MiB of what tasks under way have emitted; above that it forgets the task that has been silent for longest. A
+// It keeps 64 MiB, or Kept, of what tasks under way have emitted; above that it forgets the task that has been silent for longest. A
 // reader that is more than 10,000 emissions or 16 MiB behind misses some. What is missed comes with the result.
 type Local struct {
+	// Kept bounds what is kept of the tasks under way, in bytes; 0 is 64 MiB. It may not change.
+	Kept        int
 	mu          sync.Mutex
 	subscribers map[string]map[*localSubscriber]bool // by thread
 	kept        map[Task]*list.Element               // of silent
@@ -87,7 +90,7 @@ func (t *Local) keep(e Emission) {
 		under.bytes += LiveSize(e)
 		t.bytes += LiveSize(e)
 	}
-	for t.bytes > liveKeptBytes {
+	for t.bytes > cmp.Or(t.Kept, liveKeptBytes) {
 		t.forget(t.silent.Front().Value.(*localTask).task)
 	}
 }

@@ -19,6 +19,7 @@ import (
 const (
 	DefaultAddress  = "127.0.0.1:7233"
 	DefaultWebUI    = "127.0.0.1:8233"
+	DefaultLive     = "127.0.0.1:8234"
 	DefaultPayments = "127.0.0.1:8090"
 )
 
@@ -70,6 +71,7 @@ func (s *Stack) startServer(ctx context.Context) error {
 	p, err := s.start(ctx, processes.Command{
 		Name: "devserver", Path: s.programs.Devserver,
 		Args: []string{"--db", s.file("superstep.db"), "--port", s.port(DefaultAddress), "--ui-port", s.port(DefaultWebUI),
+			"--live-port", s.port(DefaultLive),
 			"--ready-file", s.file("devserver.ready")},
 		ReadyFile: s.file("devserver.ready"), ReadyLine: announced, StopWithin: 20 * time.Second,
 	})
