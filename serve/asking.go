@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -16,6 +17,8 @@ type asking struct {
 	request runRequest
 	run     record.Run
 	thread  record.Thread
+	// by is who asks, "" where nobody was asked who they are.
+	by string
 	// apart says that the thread is the run's own, and create that it is made if it is not there.
 	apart, create bool
 }
@@ -25,7 +28,7 @@ func (a *asking) location() string { return "/threads/" + a.thread.ID + "/runs/"
 
 // ask takes in a request for a run, and returns when the run is at a stage or has ended, or after a while.
 func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, error) {
-	a := &asking{request: body, apart: r.PathValue("thread_id") == "", create: body.IfNotExists == "create"}
+	a := &asking{request: body, by: by(r.Context()), apart: r.PathValue("thread_id") == "", create: body.IfNotExists == "create"}
 	var err error
 	if a.apart {
 		own, err := uuid.NewV7()
@@ -63,6 +66,9 @@ func (a *asking) take(ctx context.Context, s *Server, stage string) error {
 	if err := s.noApproval(ctx, there, body); err != nil {
 		return err
 	}
+	if a.run.Start.By = a.by; body.Command == nil {
+		a.run.Start.Requester = a.by
+	}
 	a.run.Metadata = withGraph(a.run.Metadata, of.Graph)
 	a.run.Wait, a.run.Forget = stage, a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
 	a.thread, err = s.records.Run(ctx, a.thread.ID, a.run)
@@ -82,17 +88,20 @@ func withGraph(metadata object, graph string) object {
 
 // thereFor makes the thread of a run where it is to be made, and refuses a thread that is not there.
 func (s *Server) thereFor(ctx context.Context, id string, create bool) (record.Thread, error) {
-	if create {
-		t, err := s.records.Create(ctx, id, nil, true)
-		if err == nil {
-			s.index.note(t.Line())
-		}
+	if !create {
+		t, _, err := s.recordOf(ctx, id)
 		return t, err
 	}
-	t, err := s.records.Get(ctx, id)
-	if errors.Is(err, record.ErrMissing) {
-		return t, refuse(http.StatusNotFound, "there is no thread %s", id)
+	metadata, err := marked(ctx, access.Resource{Kind: access.Threads, ID: id})
+	if err != nil {
+		return record.Thread{}, err
 	}
+	t, err := s.records.Create(ctx, id, metadata, true)
+	if err != nil {
+		return t, err
+	}
+	s.index.note(t.Line())
+	_, err = mayFind(ctx, resourceOf(t))
 	return t, err
 }
 

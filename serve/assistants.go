@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/assistant"
 	"superstep.dev/thread"
 )
@@ -64,21 +65,36 @@ func (s assistants) ownOf(ctx context.Context, id string) (*assistant.Assistant,
 
 // byID finds an assistant.
 func (s assistants) byID(ctx context.Context, id string) (assistant.Assistant, error) {
+	a, _, err := s.byIDFor(ctx, id)
+	return a, err
+}
+
+// byIDFor finds an assistant, and what the caller is granted.
+func (s assistants) byIDFor(ctx context.Context, id string) (assistant.Assistant, access.Grant, error) {
 	kept, err := s.kept.Get(ctx, id)
 	if err == nil {
-		return kept.Latest(), nil
+		return foundFor(ctx, kept.Latest())
 	}
 	if !errors.Is(err, assistant.ErrMissing) {
-		return assistant.Assistant{}, err
+		return assistant.Assistant{}, access.Grant{}, err
 	}
 	own, err := s.ownOf(ctx, id)
 	if err == nil && own == nil {
 		err = refuse(http.StatusNotFound, "there is no assistant %s", id)
 	}
 	if err != nil {
-		return assistant.Assistant{}, err
+		return assistant.Assistant{}, access.Grant{}, err
 	}
-	return *own, nil
+	return foundFor(ctx, *own)
+}
+
+// foundFor is an assistant that is there, if it is there for the caller.
+func foundFor(ctx context.Context, a assistant.Assistant) (assistant.Assistant, access.Grant, error) {
+	g, err := mayFind(ctx, access.Resource{Kind: access.Assistants, ID: a.ID, Graph: a.Graph, System: a.ID == assistantID(a.Graph), Metadata: a.Metadata})
+	if err != nil {
+		return assistant.Assistant{}, g, err
+	}
+	return a, g, nil
 }
 
 // named finds the assistant that a run is asked of: by its id, or by the graph's name.
@@ -95,13 +111,14 @@ func (s assistants) named(ctx context.Context, name string) (assistant.Assistant
 		return assistant.Assistant{}, err
 	}
 	kept, err := s.kept.Get(ctx, assistantID(name))
-	if errors.Is(err, assistant.ErrMissing) {
-		return assistantOf(name), nil
-	}
-	if err != nil {
+	a := assistantOf(name)
+	if err == nil {
+		a = kept.Latest()
+	} else if !errors.Is(err, assistant.ErrMissing) {
 		return assistant.Assistant{}, err
 	}
-	return kept.Latest(), nil
+	a, _, err = foundFor(ctx, a)
+	return a, err
 }
 
 // unknownGraph is the refusal of a graph that no worker serves, as clients know it.
@@ -156,6 +173,10 @@ func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]a
 	if err := q.check("assistant_id", "created_at", "updated_at", "name", "graph_id"); err != nil {
 		return nil, q.page, err
 	}
+	g, err := granted(r.Context(), access.Resource{Kind: access.Assistants})
+	if err != nil {
+		return nil, q.page, err
+	}
 	graphs, err := s.client.Graphs(r.Context())
 	if err != nil && !errors.Is(err, thread.ErrNoWorker) {
 		return nil, q.page, err
@@ -179,7 +200,9 @@ func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]a
 	if q.GraphID != "" && !slices.ContainsFunc(lines, func(l assistant.Line) bool { return l.Graph == q.GraphID }) {
 		return nil, q.page, unknownGraph(q.GraphID, graphs)
 	}
-	found := slices.DeleteFunc(lines, func(l assistant.Line) bool { return !q.matches(l) })
+	found := slices.DeleteFunc(lines, func(l assistant.Line) bool {
+		return !q.matches(l) || l.ID != assistantID(l.Graph) && !g.Finds(l.Metadata)
+	})
 	slices.SortFunc(found, q.order)
 	return found, q.page, nil
 }

@@ -6,9 +6,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -19,10 +21,16 @@ const maxBody = 8 << 20
 // read decodes the body of a request, whatever its content type says. Unknown fields are ignored; no body is an empty object.
 func read(w http.ResponseWriter, r *http.Request, into any) error {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil && http.NewResponseController(w).SetReadDeadline(time.Time{}) != nil {
+		err = nil // it has none
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return refuse(http.StatusRequestTimeout, "the body did not come in time")
 	case err != nil:
 		return refuse(http.StatusBadRequest, "the body did not come whole")
 	case len(strings.TrimSpace(string(text))) == 0:

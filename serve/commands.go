@@ -48,16 +48,19 @@ type commandFault struct {
 	error
 }
 
+// commandBody is a command: its params are those of its method.
+type commandBody struct {
+	ID     *int64          `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
 // take takes in a command. A thread that is not there is made by a run, as these clients do not make threads.
 func (s commands) take(w http.ResponseWriter, r *http.Request) error {
 	if _, err := threadIn(r); err != nil {
 		return err
 	}
-	var c struct {
-		ID     *int64          `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	}
+	var c commandBody
 	err := read(w, r, &c)
 	if err == nil && (c.ID == nil || c.Method == "") {
 		err = refuse(http.StatusBadRequest, "a command has an id, which is a number, and a method")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/cron"
 )
@@ -131,12 +132,44 @@ func (s crons) createCron(w http.ResponseWriter, r *http.Request) error {
 	if _, err := requestOf(c); err != nil {
 		return err
 	}
+	if err := s.mark(r.Context(), &c); err != nil {
+		return err
+	}
 	if c, err = s.crons.Create(r.Context(), c); err != nil {
 		return err
 	}
 	s.due.note(c.Line())
-	answer(w, http.StatusOK, c)
+	answer(w, http.StatusOK, shownCron(c))
 	return nil
+}
+
+// mark makes a cron that of who asks for it: so are the threads of its runs.
+func (s crons) mark(ctx context.Context, c *cron.Cron) error {
+	g, err := granted(ctx, access.Resource{Kind: access.Crons, ID: c.ID, Metadata: c.Metadata})
+	if err != nil {
+		return err
+	}
+	if c.Metadata, err = g.Set(c.Metadata); err != nil {
+		return err
+	}
+	if c.Marks, err = g.Set(nil); err != nil {
+		return err
+	}
+	if who := by(ctx); who != "" {
+		c.User = &who
+	}
+	return nil
+}
+
+// shownCron is a cron as clients see it.
+func shownCron(c cron.Cron) cron.Cron {
+	c.Marks = nil
+	return c
+}
+
+// findsCron refuses a cron that is not there for the caller.
+func findsCron(ctx context.Context, c cron.Cron) (access.Grant, error) {
+	return mayFind(ctx, access.Resource{Kind: access.Crons, ID: c.ID, Metadata: c.Metadata})
 }
 
 func (s crons) getCron(w http.ResponseWriter, r *http.Request) error {
@@ -146,7 +179,10 @@ func (s crons) getCron(w http.ResponseWriter, r *http.Request) error {
 	}
 	c, err := s.crons.Get(r.Context(), id)
 	if err == nil {
-		answer(w, http.StatusOK, c)
+		_, err = findsCron(r.Context(), c)
+	}
+	if err == nil {
+		answer(w, http.StatusOK, shownCron(c))
 	}
 	return err
 }
@@ -162,18 +198,25 @@ func (s crons) patchCron(w http.ResponseWriter, r *http.Request) error {
 	}
 	delete(payload, "assistant_id")
 	c, err := s.crons.Update(r.Context(), id, func(c *cron.Cron) error {
-		if err := body.into(c); err != nil {
+		g, err := findsCron(r.Context(), *c)
+		if err == nil {
+			err = body.into(c)
+		}
+		if err == nil {
+			c.Metadata, err = g.Set(c.Metadata)
+		}
+		if err != nil {
 			return err
 		}
 		maps.Copy(c.Payload, payload)
 		if body.Metadata != nil {
 			c.Payload["metadata"] = raw(c.Metadata)
 		}
-		_, err := requestOf(*c)
+		_, err = requestOf(*c)
 		return err
 	})
 	if err == nil {
-		answer(w, http.StatusOK, c)
+		answer(w, http.StatusOK, shownCron(c))
 	}
 	return err
 }
@@ -184,6 +227,9 @@ func (s crons) deleteCron(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c, err := s.crons.Get(r.Context(), id)
+	if err == nil {
+		_, err = findsCron(r.Context(), c)
+	}
 	if err == nil {
 		err = s.end(r.Context(), c)
 	}

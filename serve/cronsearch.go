@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/cron"
 )
 
@@ -37,6 +38,10 @@ func (s crons) found(w http.ResponseWriter, r *http.Request) ([]cron.Cron, page,
 	if err != nil {
 		return nil, q.page, err
 	}
+	g, err := granted(r.Context(), access.Resource{Kind: access.Crons})
+	if err != nil {
+		return nil, q.page, err
+	}
 	lines, err := s.all(r.Context())
 	if err != nil {
 		return nil, q.page, err
@@ -56,8 +61,8 @@ func (s crons) found(w http.ResponseWriter, r *http.Request) ([]cron.Cron, page,
 		if err != nil {
 			return nil, q.page, err
 		}
-		if (q.Enabled == nil || c.Enabled == *q.Enabled) && (len(q.Metadata) == 0 || contains(raw(c.Metadata), raw(q.Metadata))) {
-			out = append(out, c)
+		if g.Finds(c.Metadata) && (q.Enabled == nil || c.Enabled == *q.Enabled) && (len(q.Metadata) == 0 || contains(raw(c.Metadata), raw(q.Metadata))) {
+			out = append(out, shownCron(c))
 		}
 	}
 	slices.SortFunc(out, q.order)

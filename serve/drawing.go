@@ -21,6 +21,12 @@ type drawnEdge struct {
 	Conditional bool   `json:"conditional,omitempty"`
 }
 
+// drawing is a graph as it is drawn.
+type drawing struct {
+	Nodes []drawnNode `json:"nodes"`
+	Edges []drawnEdge `json:"edges"`
+}
+
 func (s assistants) getGraph(w http.ResponseWriter, r *http.Request) error {
 	a, err := s.assistantIn(r)
 	if err != nil {
@@ -41,7 +47,7 @@ func (s assistants) getGraph(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	nodes, edges := drawn(spec, depth)
-	answer(w, http.StatusOK, map[string]any{"nodes": nodes, "edges": edges})
+	answer(w, http.StatusOK, drawing{nodes, edges})
 	return nil
 }
 

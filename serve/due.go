@@ -32,8 +32,8 @@ func requestOf(c cron.Cron) (runRequest, error) {
 }
 
 // CronThread implements cron.Server.
-func (s crons) CronThread(ctx context.Context, thread string) error {
-	t, err := s.records.Create(ctx, thread, nil, true)
+func (s crons) CronThread(ctx context.Context, c cron.Cron, thread string) error {
+	t, err := s.records.Create(ctx, thread, c.Marks, true)
 	if err == nil {
 		s.index.note(t.Line())
 	}
@@ -48,6 +48,9 @@ func (s crons) CronRun(ctx context.Context, c cron.Cron, thread, run string) err
 		body.run = run
 		a := &asking{request: body, apart: c.Thread == nil}
 		a.thread.ID = thread
+		if c.User != nil {
+			a.by = *c.User
+		}
 		_, err = s.records.Get(ctx, thread)
 		if errors.Is(err, record.ErrMissing) {
 			return s.orphaned(ctx, c)

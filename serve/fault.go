@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
@@ -31,6 +32,8 @@ var statuses = []struct {
 	kind   error
 	status int
 }{
+	{access.ErrForbidden, http.StatusForbidden},
+	{errExpired, http.StatusUnauthorized},
 	{record.ErrMissing, http.StatusNotFound},
 	{record.ErrExists, http.StatusConflict},
 	{record.ErrBusy, http.StatusConflict},

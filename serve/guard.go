@@ -3,6 +3,7 @@ package serve
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,21 +16,24 @@ const exposed = "x-pagination-total, x-pagination-next, content-location"
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
 	if !s.hostAllowed(r.Host) {
-		answer(w, http.StatusMisdirectedRequest, map[string]string{"detail": "this server is not to be reached under that Host: name it with --host-name"})
+		answer(w, http.StatusMisdirectedRequest, refusal{"this server is not to be reached under that Host: name it with --host-name"})
 		return
 	}
 	origin := r.Header.Get("Origin")
-	if origin != "" && !s.originAllowed(origin) {
-		answer(w, http.StatusForbidden, map[string]string{"detail": "pages of that origin may not use this server: name it with --origin"})
+	if !s.anyOrigin() {
+		h.Add("Vary", "Origin")
+	}
+	if !s.originAllowed(r) {
+		answer(w, http.StatusForbidden, refusal{"pages of that origin may not use this server: name it with --origin"})
 		return
 	}
 	if origin != "" {
-		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
-		if len(s.cfg.Origins) > 0 {
+		if !s.anyOrigin() {
 			h.Set("Access-Control-Allow-Origin", origin)
-			h.Add("Vary", "Origin")
 		}
 		h.Set("Access-Control-Expose-Headers", exposed)
 	}
@@ -38,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, pattern := s.mux.Handler(r); pattern == "/" && s.otherMethod(r) {
-		answer(w, http.StatusMethodNotAllowed, map[string]string{"detail": "that path takes another method"})
+		answer(w, http.StatusMethodNotAllowed, refusal{"that path takes another method"})
 		return
 	}
 	s.mux.ServeHTTP(w, traced(r))
@@ -84,6 +88,22 @@ func (s *Server) hostAllowed(host string) bool {
 	return slices.ContainsFunc(s.cfg.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
 }
 
-func (s *Server) originAllowed(origin string) bool {
-	return len(s.cfg.Origins) == 0 || slices.ContainsFunc(s.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origin) })
+// anyOrigin reports whether pages of any origin may use the server.
+func (s *Server) anyOrigin() bool {
+	return len(s.cfg.Origins) == 0 && s.cfg.Authenticate == nil || slices.Contains(s.cfg.Origins, "*")
+}
+
+// crossOrigin knows requests that a browser sends for a page of another origin, also without saying of which.
+var crossOrigin = http.NewCrossOriginProtection()
+
+// originAllowed reports whether a request is of no page, of one of the server's own, or of one that may use it.
+func (s *Server) originAllowed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if s.anyOrigin() || origin != "" && slices.ContainsFunc(s.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
+		return true
+	}
+	if u, err := url.Parse(origin); origin != "" && (err != nil || !strings.EqualFold(u.Host, r.Host)) {
+		return false
+	}
+	return crossOrigin.Check(r) == nil
 }

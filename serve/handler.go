@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 	"superstep.dev"
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
@@ -22,13 +23,21 @@ import (
 
 // Handler returns a server over a client. Close it when it serves no more.
 //
-// Errors: thread.ErrBadInput without Config.Temporal; those of a Temporal worker that cannot begin.
+// Errors: thread.ErrBadInput without Config.Temporal, and for an Authorize without an Authenticate; those of a Temporal worker that
+// cannot begin.
 func Handler(c *superstep.Client, cfg Config) (*Server, error) {
 	if c == nil || cfg.Temporal == nil {
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a server needs a Client, and the Temporal client that it was made with"}
 	}
+	if cfg.Authorize != nil && cfg.Authenticate == nil {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "an Authorize needs an Authenticate: it says what somebody may do"}
+	}
+	if cfg.Authorize == nil {
+		cfg.Authorize = access.Own
+	}
 	cfg.TaskQueue, cfg.Namespace = cmp.Or(cfg.TaskQueue, superstep.DefaultTaskQueue), cmp.Or(cfg.Namespace, client.DefaultNamespace)
 	s := &Server{client: c, cfg: cfg, mux: http.NewServeMux(), log: cmp.Or(cfg.Logger, zap.NewNop()).Sugar(), specs: map[string]specKept{}}
+	s.callers = newCallers(cfg.Limits.or(cfg.Authenticate != nil))
 	queue := cfg.TaskQueue + ".serve"
 	if cfg.DataConverter == nil {
 		cfg.DataConverter = converter.GetDefaultDataConverter()
@@ -40,13 +49,18 @@ func Handler(c *superstep.Client, cfg Config) (*Server, error) {
 	s.kept = assistant.Store{Temporal: cfg.Temporal, Namespace: cfg.Namespace, TaskQueue: queue, DataConverter: cfg.DataConverter}
 	cron.Register(s.worker, crons{s})
 	s.crons = cron.Store{Temporal: cfg.Temporal, TaskQueue: queue, DataConverter: cfg.DataConverter}
+	s.handle()
+	return s, s.worker.Start()
+}
+
+// handle makes the server answer all paths.
+func (s *Server) handle() {
 	for _, r := range s.routes() {
-		s.mux.HandleFunc(r.method+" "+r.path, s.handling(r.do))
+		s.mux.HandleFunc(r.pattern(), s.handling(contracts[r.pattern()], r.do))
 	}
-	s.mux.HandleFunc("/", s.handling(func(http.ResponseWriter, *http.Request) error {
+	s.mux.HandleFunc("/", s.handling(contract{open: true}, func(http.ResponseWriter, *http.Request) error {
 		return refuse(http.StatusNotFound, "there is no such path")
 	}))
-	return s, s.worker.Start()
 }
 
 // routes are all paths.

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"html/template"
 	"net/http"
-	"regexp"
-	"strings"
 )
 
-// meta is what a server says of itself.
+// meta is what a server says of itself, to everybody: nothing of it is anybody's.
 type meta struct{ *Server }
 
 func (s meta) routes() []route {
@@ -20,52 +18,70 @@ func (s meta) routes() []route {
 	}
 }
 
+type okOut struct {
+	OK       bool     `json:"ok"`
+	Services struct{} `json:"services"`
+}
+
 func (s meta) ok(w http.ResponseWriter, _ *http.Request) error {
-	answer(w, http.StatusOK, map[string]any{"ok": true, "services": map[string]any{}})
+	answer(w, http.StatusOK, okOut{OK: true})
 	return nil
 }
 
 // protocolVersion is the version of the agent server whose protocol this is: clients look at it.
 const protocolVersion = "0.16.7"
 
+type infoOut struct {
+	Version string          `json:"version"`
+	Library string          `json:"langgraph_py_version"`
+	Flags   map[string]bool `json:"flags"`
+	Host    hostOut         `json:"host"`
+}
+
+type hostOut struct {
+	Kind    string `json:"kind"`
+	Version string `json:"version"`
+}
+
 func (s meta) info(w http.ResponseWriter, _ *http.Request) error {
-	answer(w, http.StatusOK, map[string]any{"version": protocolVersion, "langgraph_py_version": "1.2.22",
-		"flags": map[string]bool{"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": false},
-		"host":  map[string]string{"kind": "superstep", "version": cmp.Or(s.cfg.Version, "devel")}})
+	answer(w, http.StatusOK, infoOut{protocolVersion, "1.2.22",
+		map[string]bool{"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": false},
+		hostOut{"superstep", cmp.Or(s.cfg.Version, "devel")}})
 	return nil
 }
 
-var inPath = regexp.MustCompile(`\{([a-z_]+)\}`)
-
-// openAPI describes the paths that there are.
 func (s meta) openAPI(w http.ResponseWriter, _ *http.Request) error {
-	paths := map[string]map[string]any{}
-	for _, r := range s.Server.routes() {
-		if paths[r.path] == nil {
-			paths[r.path] = map[string]any{}
-		}
-		params := []any{}
-		for _, m := range inPath.FindAllStringSubmatch(r.path, -1) {
-			params = append(params, map[string]any{"name": m[1], "in": "path", "required": true, "schema": map[string]string{"type": "string"}})
-		}
-		paths[r.path][strings.ToLower(r.method)] = map[string]any{"summary": r.about, "parameters": params,
-			"responses": map[string]any{"default": map[string]string{"description": "JSON, or a refusal with a detail"}}}
-	}
-	answer(w, http.StatusOK, map[string]any{"openapi": "3.1.0", "info": map[string]string{"title": "Superstep", "version": protocolVersion}, "paths": paths})
+	answer(w, http.StatusOK, s.described())
 	return nil
 }
 
-var docsPage = template.Must(template.New("docs").Parse(`<!doctype html><meta charset="utf-8"><title>Superstep</title>
-<h1>Superstep</h1><p>The protocol of LangGraph's agent server over durable threads. <a href="openapi.json">openapi.json</a></p>
-<table>{{range .}}<tr><td>{{.Method}}<td><code>{{.Path}}</code><td>{{.About}}{{end}}</table>
+// docsPage shows the description. It asks for nothing but itself, and its policy lets it ask for nothing.
+var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Superstep</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark }
+code, pre { font: 14px/1.5 ui-monospace, monospace } pre { overflow-x: auto; max-height: 30rem } h2 { margin-top: 2rem }
+summary { cursor: pointer } summary code:first-child { display: inline-block; min-width: 4.5rem } details { border-top: 1px solid #8884; padding: .3rem 0 }
+</style>
+<h1>Superstep</h1>
+<p>The protocol of LangGraph's agent server over durable threads. For programs: <a href="openapi.json">openapi.json</a>.</p>
+<p>{{.Who}}</p>
+{{range .Groups}}<h2>{{.Name}}</h2>
+{{range .Paths}}<details><summary><code>{{.Method}}</code> <code>{{.Path}}</code> {{.About}}</summary>
+{{if .Query}}<p>Query: {{range .Query}}<code>{{.}}</code> {{end}}</p>{{end}}
+{{if .Body}}<p>Body:</p><pre>{{.Body}}</pre>{{end}}
+<p>Answer: {{.Status}}{{if .Stream}}, server-sent events{{end}}</p>{{if .Answer}}<pre>{{.Answer}}</pre>{{end}}
+</details>
+{{end}}{{end}}</html>
 `))
 
+// docsPolicy lets the page have its own style, and nothing else: no script, and no address.
+const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 func (s meta) docs(w http.ResponseWriter, _ *http.Request) error {
-	type line struct{ Method, Path, About string }
-	var lines []line
-	for _, r := range s.Server.routes() {
-		lines = append(lines, line{r.method, r.path, r.about})
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	return docsPage.Execute(w, lines)
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", docsPolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	return docsPage.Execute(w, s.page())
 }

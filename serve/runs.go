@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -130,8 +131,8 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Th
 	for {
 		select {
 		case e := <-end:
-			if e.err != nil && r.Context().Err() != nil {
-				s.leave(t.ID, run, cancel)
+			if e.err != nil && gone(r.Context()) {
+				s.leave(t.ID, run, by(r.Context()), cancel)
 			}
 			if e.err != nil {
 				return e.err
@@ -150,13 +151,13 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Th
 }
 
 // leave cancels a run whose caller has gone and wanted that.
-func (s *Server) leave(threadID, run string, cancel bool) {
+func (s *Server) leave(threadID, run, who string, cancel bool) {
 	if !cancel {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
-	if _, err := s.records.Cancel(ctx, threadID, record.Interrupt, run); err != nil && !errors.Is(err, record.ErrMissing) {
+	if _, err := s.records.Cancel(ctx, threadID, who, record.Interrupt, run); err != nil && !errors.Is(err, record.ErrMissing) {
 		s.log.Warnw("a run whose caller has gone was not cancelled", "thread", threadID, "run", run, "error", err)
 	}
 }
@@ -257,7 +258,7 @@ func (s *Server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !run.Over() {
-		if _, err := s.records.Cancel(r.Context(), t.ID, record.Interrupt, run.ID); err != nil && !errors.Is(err, record.ErrMissing) {
+		if _, err := s.records.Cancel(r.Context(), t.ID, by(r.Context()), record.Interrupt, run.ID); err != nil && !errors.Is(err, record.ErrMissing) {
 			return err
 		}
 	}
@@ -268,12 +269,22 @@ func (s *Server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// joined is the run that a path names, to be waited for, and whether it is to be cancelled when the caller goes: that takes more than
+// reading it.
+func (s *Server) joined(r *http.Request) (t record.Thread, run *record.Run, cancel bool, err error) {
+	if cancel = r.URL.Query().Get("cancel_on_disconnect") == "true"; cancel {
+		r = r.WithContext(as(r.Context(), access.Threads, access.Run))
+	}
+	t, run, err = s.runIn(r)
+	return t, run, cancel, err
+}
+
 func (s *Server) joinRun(w http.ResponseWriter, r *http.Request) error {
-	t, run, err := s.runIn(r)
+	t, run, cancel, err := s.joined(r)
 	if err != nil {
 		return err
 	}
-	return s.awaitValues(w, r, t, run.ID, r.URL.Query().Get("cancel_on_disconnect") == "true")
+	return s.awaitValues(w, r, t, run.ID, cancel)
 }
 
 func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
@@ -285,7 +296,7 @@ func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if t, err = s.records.Cancel(r.Context(), t.ID, action, run.ID); err != nil {
+	if t, err = s.records.Cancel(r.Context(), t.ID, by(r.Context()), action, run.ID); err != nil {
 		return err
 	}
 	s.index.note(t.Line())
@@ -308,12 +319,15 @@ func actionIn(r *http.Request) (string, error) {
 	return action, nil
 }
 
+// cancelBody names the runs that are to be cancelled.
+type cancelBody struct {
+	ThreadID string   `json:"thread_id"`
+	RunIDs   []string `json:"run_ids"`
+	Status   string   `json:"status"`
+}
+
 func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		ThreadID string   `json:"thread_id"`
-		RunIDs   []string `json:"run_ids"`
-		Status   string   `json:"status"`
-	}
+	var body cancelBody
 	action, err := actionIn(r)
 	if err == nil {
 		err = read(w, r, &body)
@@ -324,7 +338,10 @@ func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	if body.ThreadID == "" || len(body.RunIDs) == 0 {
 		return refuse(http.StatusUnprocessableEntity, "thread_id and run_ids are needed: runs of all threads are not cancelled at once")
 	}
-	t, err := s.records.Cancel(r.Context(), body.ThreadID, action, body.RunIDs...)
+	t, _, err := s.recordOf(r.Context(), body.ThreadID)
+	if err == nil {
+		t, err = s.records.Cancel(r.Context(), t.ID, by(r.Context()), action, body.RunIDs...)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/cron"
 	"superstep.dev/serve/record"
@@ -32,8 +34,15 @@ type Config struct {
 	// Hosts are the names under which the server may be reached, besides localhost and the addresses of loopback. A request with
 	// another Host is refused: a page that has its name point to this machine gets nothing.
 	Hosts []string
-	// Origins are the origins of web pages that may use the server; none for any.
+	// Origins are the origins of web pages that may use the server, "*" for any. None are any as long as nobody is asked who they are,
+	// and only the server's own with Authenticate.
 	Origins []string
+	// Authenticate finds out who asks; nil lets everybody do everything who reaches the server.
+	Authenticate access.Authenticate
+	// Authorize says what they may do; nil is access.Own. It goes with Authenticate.
+	Authorize access.Authorize
+	// Limits bound what callers may ask.
+	Limits Limits
 	// WebhooksAnywhere lets webhooks reach private addresses and this machine.
 	WebhooksAnywhere bool
 	// Store is the graphs' long-term memory, that of the workers; nil for none. It stays the caller's to close.
@@ -56,8 +65,11 @@ type Server struct {
 	crons   cron.Store
 	due     index[cron.Line]
 	watches watches
-	mux     *http.ServeMux
-	log     *zap.SugaredLogger
+	callers *callers
+	// description is that of the paths.
+	description once
+	mux         *http.ServeMux
+	log         *zap.SugaredLogger
 
 	mu    sync.Mutex
 	specs map[string]specKept
@@ -77,20 +89,98 @@ type route struct {
 	do                  func(http.ResponseWriter, *http.Request) error
 }
 
-// handling makes a handler of what does the work: an error becomes a refusal.
-func (s *Server) handling(do func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+// handling makes a handler of what does the work: an error becomes a refusal. A request whose caller has to prove anew who it is breaks
+// off when its answer has begun, as one of a server that is killed: clients go on behind what they have.
+func (s *Server) handling(c contract, do func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		err := do(w, r)
-		if err == nil || r.Context().Err() != nil {
+		out := &outgoing{ResponseWriter: w}
+		err := s.within(out, r, c, do)
+		if errors.Is(err, errExpired) && out.begun {
+			panic(http.ErrAbortHandler)
+		}
+		if err == nil {
 			return
 		}
 		f := faultOf(err)
-		if f.status == http.StatusInternalServerError {
-			s.log.Errorw("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		if r.Context().Err() != nil && f.status != http.StatusRequestTimeout {
+			return // the client has gone
 		}
-		answer(w, f.status, map[string]string{"detail": f.detail})
+		switch f.status {
+		case http.StatusInternalServerError:
+			s.log.Errorw("a request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		case http.StatusUnauthorized:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+			w.Header().Set("Retry-After", "1")
+		}
+		answer(out, f.status, refusal{f.detail})
 	}
 }
+
+// within does the work of a request within the limits of the server and of who sends it, and in that name.
+func (s *Server) within(w http.ResponseWriter, r *http.Request, c contract, do func(http.ResponseWriter, *http.Request) error) error {
+	if c.open {
+		return do(w, r)
+	}
+	leave, err := s.callers.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if len(c.does) == 0 && s.cfg.Authenticate != nil {
+		return access.ErrForbidden // nobody has said what it does
+	}
+	r, end, err := s.visiting(r, c.does)
+	if err != nil {
+		return err
+	}
+	defer end()
+	name := remote(r)
+	if who := by(r.Context()); who != "" {
+		name = who
+	}
+	if leave, err = s.callers.of(name); err != nil {
+		return err
+	}
+	defer leave()
+	if c.body != nil {
+		// A connection that takes no deadline has the bounds of the http.Server alone.
+		if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.callers.limits.Body)); err != nil {
+			s.log.Debugw("the body of a request has no deadline", "error", err)
+		}
+	}
+	err = do(w, r)
+	if cause := context.Cause(r.Context()); errors.Is(cause, errExpired) {
+		return cause
+	}
+	return err
+}
+
+// refusal is the body of an answer that refuses.
+type refusal struct {
+	Detail string `json:"detail"`
+}
+
+// outgoing knows whether an answer has begun.
+type outgoing struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *outgoing) WriteHeader(status int) {
+	w.begun = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *outgoing) Write(text []byte) (int, error) {
+	w.begun = true
+	return w.ResponseWriter.Write(text)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *outgoing) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // specFor is how long a graph's Spec is remembered.
 const specFor = 30 * time.Second

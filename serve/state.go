@@ -28,11 +28,14 @@ func (s *Server) getState(w http.ResponseWriter, r *http.Request) error {
 	return s.showState(w, r, checkpointRef{CheckpointID: r.PathValue("checkpoint_id")}, r.URL.Query().Get("subgraphs") == "true")
 }
 
+// stateAtBody names the checkpoint whose state is asked for.
+type stateAtBody struct {
+	Checkpoint checkpointRef `json:"checkpoint"`
+	Subgraphs  bool          `json:"subgraphs"`
+}
+
 func (s *Server) getStateAt(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Checkpoint checkpointRef `json:"checkpoint"`
-		Subgraphs  bool          `json:"subgraphs"`
-	}
+	var body stateAtBody
 	if err := read(w, r, &body); err != nil {
 		return err
 	}
@@ -87,13 +90,16 @@ func (b *beforeRef) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// historyBody says which checkpoints are asked for.
+type historyBody struct {
+	Limit      *int          `json:"limit"`
+	Before     beforeRef     `json:"before"`
+	Metadata   object        `json:"metadata"`
+	Checkpoint checkpointRef `json:"checkpoint"`
+}
+
 func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
-	body := struct {
-		Limit      *int          `json:"limit"`
-		Before     beforeRef     `json:"before"`
-		Metadata   object        `json:"metadata"`
-		Checkpoint checkpointRef `json:"checkpoint"`
-	}{}
+	var body historyBody
 	if r.Method == http.MethodGet {
 		if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil {
 			body.Limit = &n
@@ -151,13 +157,23 @@ func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryReque
 	return out, nil
 }
 
+// updateBody is an update of a state.
+type updateBody struct {
+	Values       json.RawMessage `json:"values"`
+	AsNode       string          `json:"as_node"`
+	Checkpoint   checkpointRef   `json:"checkpoint"`
+	CheckpointID string          `json:"checkpoint_id"`
+}
+
+// updateOut is the checkpoint that an update has made, in the three forms in which clients look for it.
+type updateOut struct {
+	Checkpoint   place  `json:"checkpoint"`
+	Configurable place  `json:"configurable"`
+	ID           string `json:"checkpoint_id"`
+}
+
 func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Values       json.RawMessage `json:"values"`
-		AsNode       string          `json:"as_node"`
-		Checkpoint   checkpointRef   `json:"checkpoint"`
-		CheckpointID string          `json:"checkpoint_id"`
-	}
+	var body updateBody
 	if err := read(w, r, &body); err != nil {
 		return err
 	}
@@ -183,7 +199,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 		at = body.CheckpointID
 	}
 	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: t.Graph, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
-		Subgraph: nodesOf(body.Checkpoint.Namespace)})
+		Subgraph: nodesOf(body.Checkpoint.Namespace), By: by(r.Context())})
 	if err != nil {
 		return err
 	}
@@ -192,7 +208,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.index.note(t.Line())
 	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: v.Checkpoint}
-	answer(w, http.StatusOK, map[string]any{"checkpoint": p, "configurable": p, "checkpoint_id": v.Checkpoint})
+	answer(w, http.StatusOK, updateOut{p, p, v.Checkpoint})
 	return nil
 }
 

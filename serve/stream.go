@@ -55,15 +55,15 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	f := &streaming{server: s, out: newSSE(w), thread: a.thread.ID, run: a.run.ID, modes: body.modes(), subgraphs: body.StreamSubgraphs, resumable: body.StreamResumable}
 	defer f.out.close()
 	err = f.follow(r.Context(), a.thread)
-	if r.Context().Err() != nil {
-		s.leave(f.thread, f.run, body.OnDisconnect == "cancel")
+	if gone(r.Context()) {
+		s.leave(f.thread, f.run, by(r.Context()), body.OnDisconnect == "cancel")
 	}
 	f.ended(r.Context(), err)
 	return nil
 }
 
 func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
-	t, run, err := s.runIn(r)
+	t, run, cancel, err := s.joined(r)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
 		f.after = &after
 	}
 	err = f.follow(r.Context(), t)
-	if r.Context().Err() != nil {
-		s.leave(f.thread, f.run, r.URL.Query().Get("cancel_on_disconnect") == "true")
+	if gone(r.Context()) {
+		s.leave(f.thread, f.run, by(r.Context()), cancel)
 	}
 	f.ended(r.Context(), err)
 	return nil
@@ -232,8 +232,8 @@ func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 		next, err := s.records.Changed(r.Context(), t.ID, t.Version)
-		if err != nil {
-			return nil // the client has gone, or the thread
+		if err != nil || !next.Created.Equal(t.Created) {
+			return nil // the client has gone, or the thread, of whose id there may be another one
 		}
 		t = next
 	}

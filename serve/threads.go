@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -29,24 +30,54 @@ func (s *Server) threadRoutes() []route {
 
 // record returns the record of the thread that a path names.
 func (s *Server) record(r *http.Request) (record.Thread, error) {
-	id, err := threadIn(r)
-	if err != nil {
-		return record.Thread{}, err
-	}
-	t, err := s.records.Get(r.Context(), id)
-	if errors.Is(err, record.ErrMissing) {
-		return t, refuse(http.StatusNotFound, "there is no thread %s", id)
-	}
+	t, _, err := s.recordFor(r)
 	return t, err
 }
 
-func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		ThreadID string          `json:"thread_id"`
-		Metadata object          `json:"metadata"`
-		IfExists string          `json:"if_exists"`
-		Steps    json.RawMessage `json:"supersteps"`
+// recordFor returns the record of the thread that a path names, and what the caller is granted.
+func (s *Server) recordFor(r *http.Request) (record.Thread, access.Grant, error) {
+	id, err := threadIn(r)
+	if err != nil {
+		return record.Thread{}, access.Grant{}, err
 	}
+	return s.recordOf(r.Context(), id)
+}
+
+// recordOf returns the record of a thread that the caller finds.
+func (s *Server) recordOf(ctx context.Context, id string) (record.Thread, access.Grant, error) {
+	t, err := s.records.Get(ctx, id)
+	if errors.Is(err, record.ErrMissing) {
+		err = refuse(http.StatusNotFound, "there is no thread %s", id)
+	}
+	if err != nil {
+		return t, access.Grant{}, err
+	}
+	g, err := mayFind(ctx, resourceOf(t))
+	if err != nil {
+		return record.Thread{}, g, err
+	}
+	return t, g, nil
+}
+
+func resourceOf(t record.Thread) access.Resource {
+	return access.Resource{Kind: access.Threads, ID: t.ID, Graph: t.Graph, Metadata: t.Metadata}
+}
+
+// threadBody is what callers say of a thread that is made.
+type threadBody struct {
+	ThreadID string          `json:"thread_id"`
+	Metadata object          `json:"metadata"`
+	IfExists string          `json:"if_exists"`
+	Steps    json.RawMessage `json:"supersteps"`
+}
+
+// metadataBody is metadata that is merged into what is there.
+type metadataBody struct {
+	Metadata object `json:"metadata"`
+}
+
+func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
+	var body threadBody
 	if err := read(w, r, &body); err != nil {
 		return err
 	}
@@ -65,11 +96,18 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	if _, err := uuid.Parse(body.ThreadID); err != nil {
 		return refuse(http.StatusUnprocessableEntity, "thread_id %q is no UUID", body.ThreadID)
 	}
-	t, err := s.records.Create(r.Context(), body.ThreadID, body.Metadata, body.IfExists == "do_nothing")
+	metadata, err := marked(r.Context(), access.Resource{Kind: access.Threads, ID: body.ThreadID, Metadata: body.Metadata})
+	if err != nil {
+		return err
+	}
+	t, err := s.records.Create(r.Context(), body.ThreadID, metadata, body.IfExists == "do_nothing")
 	if err != nil {
 		return err
 	}
 	s.index.note(t.Line())
+	if _, err := mayFind(as(r.Context(), access.Threads, access.Read), resourceOf(t)); err != nil {
+		return record.ErrExists // it is somebody else's
+	}
 	return s.showThread(w, r, t)
 }
 
@@ -90,17 +128,19 @@ func (s *Server) getThread(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) patchThread(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Metadata object `json:"metadata"`
-	}
-	id, err := threadIn(r)
+	var body metadataBody
+	t, g, err := s.recordFor(r)
 	if err == nil {
 		err = read(w, r, &body)
 	}
 	if err != nil {
 		return err
 	}
-	t, err := s.records.Patch(r.Context(), id, body.Metadata)
+	metadata, err := g.Set(body.Metadata)
+	if err != nil {
+		return err
+	}
+	t, err = s.records.Patch(r.Context(), t.ID, metadata)
 	if err != nil {
 		return err
 	}
@@ -109,11 +149,11 @@ func (s *Server) patchThread(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) deleteThread(w http.ResponseWriter, r *http.Request) error {
-	id, err := threadIn(r)
+	t, err := s.record(r)
 	if err != nil {
 		return err
 	}
-	t, err := s.records.Delete(r.Context(), id)
+	t, err = s.records.Delete(r.Context(), t.ID)
 	if err != nil {
 		return err
 	}
@@ -142,13 +182,17 @@ func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.
 	if !slices.Contains([]string{"", record.Idle, record.Busy, record.Waits, record.Errors}, q.Status) {
 		return nil, q, refuse(http.StatusUnprocessableEntity, "status %q is none of idle, busy, interrupted and error", q.Status)
 	}
+	g, err := granted(r.Context(), access.Resource{Kind: access.Threads})
+	if err != nil {
+		return nil, q, err
+	}
 	lines, err := s.lines(r.Context(), q)
 	if err != nil {
 		return nil, q, err
 	}
 	wanted := raw(q.Metadata)
 	lines = slices.DeleteFunc(lines, func(l record.Line) bool {
-		return len(q.IDs) > 0 && !slices.Contains(q.IDs, l.ID) || q.Status != "" && l.Status != q.Status ||
+		return !g.Finds(l.Metadata) || len(q.IDs) > 0 && !slices.Contains(q.IDs, l.ID) || q.Status != "" && l.Status != q.Status ||
 			len(q.Metadata) > 0 && !contains(raw(l.Metadata), wanted)
 	})
 	if len(q.Values) > 0 {
@@ -251,17 +295,25 @@ func (s *Server) countThreads(w http.ResponseWriter, r *http.Request) error {
 // copyThread makes a thread that begins with the state of another one. A copy of what is about to run would run it: a thread is copied
 // when nothing is left to do, or when all that is left are questions.
 func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.record(r)
+	id, err := threadIn(r)
+	if err != nil {
+		return err
+	}
+	t, _, err := s.recordOf(as(r.Context(), access.Threads, access.Read), id)
+	if err == nil {
+		t.Metadata, err = marked(r.Context(), access.Resource{Kind: access.Threads, Graph: t.Graph, Metadata: t.Metadata})
+	}
 	if err != nil {
 		return err
 	}
 	if t.Busy() {
 		return refuse(http.StatusConflict, "a run of the thread is under way")
 	}
-	id, err := uuid.NewV7()
+	own, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}
+	id = own.String()
 	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
 	if err != nil && !errors.Is(err, thread.ErrNotFound) {
 		return err
@@ -272,14 +324,14 @@ func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if v.Checkpoint != "" {
-		if _, err := s.client.Fork(r.Context(), thread.ForkRequest{Thread: t.Under, Checkpoint: v.Checkpoint, As: id.String()}); err != nil {
+		if _, err := s.client.Fork(r.Context(), thread.ForkRequest{Thread: t.Under, Checkpoint: v.Checkpoint, As: id, By: by(r.Context())}); err != nil {
 			return err
 		}
-		if _, err := s.client.Wait(r.Context(), id.String()); err != nil {
+		if _, err := s.client.Wait(r.Context(), id); err != nil {
 			return err
 		}
 	}
-	made, err := s.records.Copied(r.Context(), id.String(), t)
+	made, err := s.records.Copied(r.Context(), id, t)
 	if err != nil {
 		return err
 	}

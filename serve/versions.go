@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/record"
 )
@@ -77,6 +78,10 @@ func (s assistants) createAssistant(w http.ResponseWriter, r *http.Request) erro
 	if err := s.served(r, body.GraphID); err != nil {
 		return err
 	}
+	change.Metadata, err = marked(r.Context(), access.Resource{Kind: access.Assistants, ID: id.String(), Graph: body.GraphID, Metadata: change.Metadata})
+	if err != nil {
+		return err
+	}
 	a, err := s.make(r, assistant.Assistant{ID: id.String(), Name: "Untitled"}.With(change), body.IfExists == "do_nothing")
 	if err == nil {
 		answer(w, http.StatusOK, a)
@@ -94,14 +99,18 @@ func (s assistants) make(r *http.Request, a assistant.Assistant, exists bool) (a
 		if !exists {
 			return a, assistant.ErrExists
 		}
-		return s.byID(r.Context(), a.ID)
+		return s.byID(as(r.Context(), access.Assistants, access.Read), a.ID)
 	}
 	kept, err := s.kept.Create(r.Context(), a, exists)
 	if err != nil {
 		return a, err
 	}
 	s.known.note(kept.Line())
-	return kept.Latest(), nil
+	a, _, err = foundFor(as(r.Context(), access.Assistants, access.Read), kept.Latest())
+	if err != nil {
+		err = assistant.ErrExists // it is somebody else's
+	}
+	return a, err
 }
 
 func (s assistants) patchAssistant(w http.ResponseWriter, r *http.Request) error {
@@ -118,6 +127,13 @@ func (s assistants) patchAssistant(w http.ResponseWriter, r *http.Request) error
 		err = s.served(r, body.GraphID)
 	}
 	if err != nil {
+		return err
+	}
+	_, g, err := s.byIDFor(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if change.Metadata, err = g.Set(change.Metadata); err != nil {
 		return err
 	}
 	own, err := s.ownOf(r.Context(), id)
@@ -159,14 +175,18 @@ func (s assistants) deleteAssistant(w http.ResponseWriter, r *http.Request) erro
 	return nil
 }
 
-// deleteThreads deletes the threads that an assistant has run last.
+// deleteThreads deletes the caller's threads that an assistant has run last.
 func (s assistants) deleteThreads(r *http.Request, id string) error {
+	g, err := granted(r.Context(), access.Resource{Kind: access.Threads})
+	if err != nil {
+		return err
+	}
 	lines, err := s.lines(r.Context(), threadSearch{})
 	if err != nil {
 		return err
 	}
 	for _, l := range lines {
-		if !bytes.Equal(l.Metadata["assistant_id"], raw(id)) {
+		if !g.Finds(l.Metadata) || !bytes.Equal(l.Metadata["assistant_id"], raw(id)) {
 			continue
 		}
 		t, err := s.records.Delete(r.Context(), l.ID)
@@ -181,11 +201,19 @@ func (s assistants) deleteThreads(r *http.Request, id string) error {
 	return nil
 }
 
+// versionSearch says which versions are asked for.
+type versionSearch struct {
+	page
+	Metadata object `json:"metadata"`
+}
+
+// latestBody names the version that is to count.
+type latestBody struct {
+	Version int `json:"version"`
+}
+
 func (s assistants) listVersions(w http.ResponseWriter, r *http.Request) error {
-	var q struct {
-		page
-		Metadata object `json:"metadata"`
-	}
+	var q versionSearch
 	a, err := s.assistantIn(r)
 	if err == nil {
 		err = read(w, r, &q)
@@ -216,9 +244,7 @@ func (s assistants) listVersions(w http.ResponseWriter, r *http.Request) error {
 // setLatest makes a version the one that counts. As clients know it, the answer has the context that counted before; whoever reads
 // the assistant after it gets the version's, which is what its runs have.
 func (s assistants) setLatest(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Version int `json:"version"`
-	}
+	var body latestBody
 	before, err := s.assistantIn(r)
 	if err == nil {
 		err = read(w, r, &body)

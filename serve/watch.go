@@ -78,7 +78,7 @@ func (w *watch) put(next watched) {
 func (w *watch) run(ctx context.Context, records *record.Records, t record.Thread) {
 	for {
 		next, err := records.Changed(ctx, t.ID, t.Version)
-		if err == nil && next.Deleted {
+		if err == nil && (next.Deleted || !next.Created.Equal(t.Created)) {
 			err = record.ErrMissing
 		}
 		if ctx.Err() != nil {

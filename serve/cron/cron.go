@@ -35,7 +35,10 @@ type Cron struct {
 	Updated      time.Time `json:"updated_at"`
 	// Next is when it comes due next, nil for never.
 	Next *time.Time `json:"next_run_date"`
-	User *string    `json:"user_id"`
+	// User is who made it, nil where nobody was asked who they are.
+	User *string `json:"user_id"`
+	// Marks is metadata of the threads that its runs are given. It is the server's, and not shown.
+	Marks Object `json:"marks,omitempty"`
 }
 
 // The errors that callers tell apart.

@@ -23,7 +23,7 @@ const (
 // Server is what asks for runs.
 type Server interface {
 	// CronThread makes the thread of one run, unless it is there.
-	CronThread(ctx context.Context, thread string) error
+	CronThread(ctx context.Context, c Cron, thread string) error
 	// CronRun asks for one run on a thread. That it is asked for twice under one id changes nothing. A refusal that stays is a
 	// non-retryable application error.
 	CronRun(ctx context.Context, c Cron, thread, run string) error
@@ -51,7 +51,7 @@ func Ask(ctx workflow.Context, c Cron) error {
 		thread = *c.Thread
 	} else {
 		thread = uuid.NewSHA1(uuid.NameSpaceOID, []byte(run)).String()
-		if err := workflow.ExecuteActivity(ctx, activityThread, thread).Get(ctx, nil); err != nil {
+		if err := workflow.ExecuteActivity(ctx, activityThread, c, thread).Get(ctx, nil); err != nil {
 			return err
 		}
 	}

@@ -196,12 +196,12 @@ func FailureOf(v thread.View) *Failure {
 }
 
 // stop ends a thread's run, and returns when it has ended.
-func (a *activities) stop(ctx context.Context, threadID, how string) error {
+func (a *activities) stop(ctx context.Context, threadID, how, by string) error {
 	mode := thread.CancelKeep
 	if how == Rollback {
 		mode = thread.CancelCompensate
 	}
-	_, err := a.threads.Cancel(ctx, thread.CancelRequest{Thread: threadID, Mode: mode, Reason: "cancelled by a client of the server"})
+	_, err := a.threads.Cancel(ctx, thread.CancelRequest{Thread: threadID, Mode: mode, By: by, Reason: "cancelled by a client of the server"})
 	if errors.Is(err, thread.ErrNotFound) {
 		return nil
 	}

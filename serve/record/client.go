@@ -152,9 +152,9 @@ func (r *Records) Changed(ctx context.Context, threadID string, version int64) (
 	}
 }
 
-// Cancel ends runs, and returns when they have ended, or after a while.
-func (r *Records) Cancel(ctx context.Context, threadID, action string, runs ...string) (Thread, error) {
-	return r.update(ctx, threadID, "", updateCancel, cancel{Runs: runs, Action: action})
+// Cancel ends runs in somebody's name, and returns when they have ended, or after a while.
+func (r *Records) Cancel(ctx context.Context, threadID, by, action string, runs ...string) (Thread, error) {
+	return r.update(ctx, threadID, "", updateCancel, cancel{Runs: runs, Action: action, By: by})
 }
 
 // Remove forgets a run.

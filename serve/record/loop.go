@@ -95,7 +95,7 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 		return ending{}, err
 	}
 	if !settles.IsReady() {
-		if err := workflow.ExecuteActivity(brief(ctx), activityStop, run.Start.Thread, k.thread.Run(id).Cancel).Get(ctx, nil); err != nil {
+		if err := workflow.ExecuteActivity(brief(ctx), activityStop, run.Start.Thread, k.thread.Run(id).Cancel, k.thread.Run(id).CancelledBy).Get(ctx, nil); err != nil {
 			return ending{}, err
 		}
 	}

@@ -98,8 +98,9 @@ type Run struct {
 	Resumable bool `json:"resumable,omitempty"`
 	// Wait is the stage that whoever asks for the run waits for.
 	Wait string `json:"wait,omitempty"`
-	// Cancel is how the run is to end, "" while nobody has cancelled it.
-	Cancel string `json:"cancel,omitempty"`
+	// Cancel is how the run is to end, "" while nobody has cancelled it, and CancelledBy who wanted that, "" when it is not known.
+	Cancel      string `json:"cancel,omitempty"`
+	CancelledBy string `json:"cancelled_by,omitempty"`
 }
 
 // Failure is why a run failed.

@@ -48,6 +48,7 @@ type put struct {
 type cancel struct {
 	Runs   []string `json:"runs"`
 	Action string   `json:"action"`
+	By     string   `json:"by,omitempty"`
 }
 
 // note says how the thread stands after its state was changed from outside.
@@ -233,7 +234,7 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 	if r.Strategy == Interrupt || r.Strategy == Rollback {
 		for i := range k.thread.Runs {
 			if !k.thread.Runs[i].Over() {
-				k.end(ctx, k.thread.Runs[i].ID, r.Strategy)
+				k.end(ctx, k.thread.Runs[i].ID, r.Strategy, r.Start.By)
 			}
 		}
 	}
@@ -272,7 +273,7 @@ func (k *keeper) checkCancel(_ workflow.Context, c cancel) error {
 func (k *keeper) cancel(ctx workflow.Context, c cancel) (Thread, error) {
 	for _, id := range c.Runs {
 		if r := k.thread.Run(id); r != nil && !r.Over() {
-			k.end(ctx, id, c.Action)
+			k.end(ctx, id, c.Action, c.By)
 		}
 	}
 	k.changed(ctx)
@@ -288,9 +289,9 @@ func (k *keeper) cancel(ctx workflow.Context, c cancel) (Thread, error) {
 }
 
 // end says that a run is to end: at once while it waits its turn, else by the loop, which waits for it.
-func (k *keeper) end(ctx workflow.Context, id, how string) {
+func (k *keeper) end(ctx workflow.Context, id, how, by string) {
 	r := k.thread.Run(id)
-	r.Cancel, r.Updated = how, workflow.Now(ctx)
+	r.Cancel, r.CancelledBy, r.Updated = how, by, workflow.Now(ctx)
 	if k.current != id {
 		k.over(ctx, id, ending{Status: Interrupted})
 	}
