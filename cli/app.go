@@ -20,6 +20,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/serve"
 	"superstep.dev/store"
 	"superstep.dev/thread"
 )
@@ -33,6 +34,9 @@ type Program struct {
 	DataConverter converter.DataConverter
 	// Index has the items of the store found by the meaning of a text; nil for not at all. Give all programs of a store the same.
 	Index *store.Index
+	// Serve changes what "superstep serve" serves, after the command line has been read: a program that knows by itself who asks, or who
+	// may do what, sets Authenticate and Authorize. nil changes nothing.
+	Serve func(*serve.Config)
 }
 
 // Main is [Program.Main] over graphs.
@@ -124,6 +128,7 @@ type app struct {
 	graphs  []superstep.Runnable
 	leaders []superstep.Leader
 	index   *store.Index
+	serving func(*serve.Config)
 	stdin   io.Reader
 	stderr  io.Writer
 
@@ -142,7 +147,7 @@ type app struct {
 func newApp(stdin io.Reader, stdout, stderr io.Writer, p Program) *app {
 	return &app{
 		Screen: screen.New(stdout), connection: newConnection(p.DataConverter),
-		program: programName(os.Args[0]), graphs: p.Graphs, leaders: p.Leaders, index: p.Index,
+		program: programName(os.Args[0]), graphs: p.Graphs, leaders: p.Leaders, index: p.Index, serving: p.Serve,
 		stdin: stdin, stderr: stderr,
 		userName: osUser, newThread: thread.NewID,
 	}

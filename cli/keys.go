@@ -232,46 +232,57 @@ func (a sealing) rotate(f rotateFlags) error {
 	return nil
 }
 
-// changeKeys replaces a key file as a whole. Of two that change it at once one is refused, and none is lost.
-func changeKeys(file string, change func(secret.Ring) (secret.Ring, error)) (secret.Ring, error) {
+// changeKeys replaces a key file as a whole.
+func changeKeys(file string, change func(secret.Ring) (secret.Ring, error)) (ring secret.Ring, err error) {
+	err = replaceFile("--keys", file, func(path string) ([]byte, error) {
+		keys, err := secret.File(path, secret.Options{})
+		if err == nil {
+			ring, err = change(keys.Ring())
+		}
+		if err != nil {
+			return nil, wrongUse(err)
+		}
+		return ring.Text(), nil
+	})
+	return ring, err
+}
+
+// replaceFile replaces a file that a flag names as a whole, by what is made of it. Of two that change it at once one is refused, and
+// nothing is lost.
+func replaceFile(flag, file string, text func(path string) ([]byte, error)) error {
 	path, err := filepath.EvalSymlinks(file)
 	if err != nil {
-		return secret.Ring{}, usagef("--keys: %w", err)
+		return usagef("%s: %w", flag, err)
 	}
 	beside := path + ".new"
 	written, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return secret.Ring{}, usagef("%s is there: somebody else changes the keys now, or was killed while at it; remove it when nobody does", quoted(beside))
+		return usagef("%s is there: somebody else changes the keys now, or was killed while at it; remove it when nobody does", quoted(beside))
 	}
 	if err != nil {
-		return secret.Ring{}, usagef("the keys cannot be written: %w", err)
+		return usagef("the keys cannot be written: %w", err)
 	}
-	ring, err := rewritten(path, written, change)
-	if err = errors.Join(err, written.Close()); err == nil {
+	if err = errors.Join(rewritten(path, written, text), written.Close()); err == nil {
 		err = os.Rename(beside, path)
 	}
 	if err != nil {
-		return secret.Ring{}, errors.Join(err, os.Remove(beside))
+		return errors.Join(err, os.Remove(beside))
 	}
-	return ring, syncFolder(filepath.Dir(path))
+	return syncFolder(filepath.Dir(path))
 }
 
-func rewritten(path string, to *os.File, change func(secret.Ring) (secret.Ring, error)) (secret.Ring, error) {
-	keys, err := secret.File(path, secret.Options{})
+func rewritten(path string, to *os.File, text func(path string) ([]byte, error)) error {
+	made, err := text(path)
 	if err != nil {
-		return secret.Ring{}, wrongUse(err)
+		return err
 	}
-	ring, err := change(keys.Ring())
-	if err != nil {
-		return secret.Ring{}, wrongUse(err)
-	}
-	if _, err = to.Write(ring.Text()); err == nil {
+	if _, err = to.Write(made); err == nil {
 		err = to.Sync()
 	}
 	if err != nil {
-		return secret.Ring{}, fmt.Errorf("write the keys: %w", err)
+		return fmt.Errorf("write the keys: %w", err)
 	}
-	return ring, nil
+	return nil
 }
 
 // syncFolder stores what a folder's entries are.

@@ -18,6 +18,8 @@ import (
 	"superstep.dev/cli/screen"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/serve"
+	"superstep.dev/serve/access"
+	"superstep.dev/thread/secret/endpoint"
 )
 
 // serveFlags are the flags of serve.
@@ -27,18 +29,29 @@ type serveFlags struct {
 	hosts, origins      []string
 	webhooksAnywhere    bool
 	store               storeFlag
+	clientKeys          string
+	issuer, jwks        string
+	audience            []string
+	rate                float64
+	open                int
 	logFormat, logLevel string
 }
 
 func (a operating) serveCommand() *cobra.Command {
 	var f serveFlags
-	return a.build(command{
+	cmd := a.build(command{
 		name: "serve",
 		flags: func(flags *pflag.FlagSet) {
-			flags.StringVar(&f.listen, "listen", "127.0.0.1:2024", "loopback `HOST:PORT` to listen at")
+			flags.StringVar(&f.listen, "listen", "127.0.0.1:2024", "`HOST:PORT` to listen at; outside of this machine callers have to be known")
 			flags.StringVar((*string)(&f.ready), "ready-file", "", "`FILE` to write the pid to while requests are answered")
 			flags.StringSliceVar(&f.hosts, "host-name", nil, "further `NAME` under which requests may come, besides localhost")
-			flags.StringSliceVar(&f.origins, "origin", nil, "`ORIGIN` of web pages that may use it (default: any)")
+			flags.StringSliceVar(&f.origins, "origin", nil, "`ORIGIN` of web pages that may use it, * for any (default: any; where callers are known only its own)")
+			clientKeysVar(flags, &f.clientKeys)
+			flags.StringVar(&f.issuer, "jwt-issuer", "", "`URL` of who issues the tokens of callers")
+			flags.StringSliceVar(&f.audience, "jwt-audience", nil, "`NAME` of this server in such tokens")
+			flags.StringVar(&f.jwks, "jwt-keys", "", "`URL` of the issuer's keys (default: where its discovery document says)")
+			flags.Float64Var(&f.rate, "rate", 0, "requests a second of a caller, `N` (default 100 where callers are known, else any)")
+			flags.IntVar(&f.open, "most-open", 0, "requests of a caller that are open at once, `N` (default 1000 where callers are known, else 4000)")
 			flags.BoolVar(&f.webhooksAnywhere, "webhooks-anywhere", false, "let webhooks reach private addresses and this machine")
 			f.store.register(flags)
 			choiceVar(flags, &f.logFormat, "log-format", "console", []string{"console", "json"}, "`FORMAT`: console or json")
@@ -46,31 +59,74 @@ func (a operating) serveCommand() *cobra.Command {
 		},
 		run: func(ctx context.Context, _ []string) error { return a.answerClients(ctx, f) },
 	})
+	cmd.AddCommand(a.serveKeysCommand())
+	return cmd
 }
 
-// checkListen refuses an address that others can reach: there is no authentication yet.
-func checkListen(address string) error {
+// checkListen refuses an address that others can reach, unless it is known who asks.
+func checkListen(address string, known bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {
 		return usagef("--listen %s is not HOST:PORT", quoted(address))
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usagef("--listen %s can be reached by other machines, and there is no authentication yet: listen at a loopback address, "+
-			"such as 127.0.0.1:%s, behind a proxy that knows who asks", quoted(address), port)
+	if !known && !endpoint.Loopback(host) {
+		return usagef("--listen %s can be reached by other machines, and nobody is asked who they are: give --client-keys FILE or --jwt-issuer URL, "+
+			"or listen at a loopback address, such as 127.0.0.1:%s", quoted(address), port)
 	}
 	return nil
 }
 
+// authentication is how it is found out who asks, nil where nobody is asked. done ends what that needs.
+func (a operating) authentication(f serveFlags, logger *zap.Logger) (way access.Authenticate, done func(), err error) {
+	var ways []access.Authenticate
+	done = func() {}
+	file := f.clientKeys
+	if file == "" {
+		file, _ = a.env.LookupEnv(envClientKeys)
+	}
+	if file != "" {
+		keys, err := access.KeysIn(file)
+		if err != nil {
+			return nil, nil, usagef("--client-keys: %w", err)
+		}
+		ways = append(ways, keys.Authenticate)
+	}
+	if f.issuer != "" || f.jwks != "" || len(f.audience) > 0 {
+		tokens, err := access.NewTokens(access.TokensConfig{Issuer: f.issuer, Audience: f.audience, JWKS: f.jwks,
+			Failed: func(err error) { logger.Error("the keys of the tokens' issuer could not be asked for", zap.Error(err)) }})
+		if err != nil {
+			return nil, nil, usagef("--jwt-issuer, --jwt-audience and --jwt-keys: %w", err)
+		}
+		ways, done = append(ways, tokens.Authenticate), tokens.Close
+	}
+	if len(ways) == 0 {
+		return nil, done, nil
+	}
+	return access.First(ways...), done, nil
+}
+
 // answerClients serves until ctx ends.
 func (a operating) answerClients(ctx context.Context, f serveFlags) error {
-	if err := checkListen(f.listen); err != nil {
+	logger := newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)
+	cfg := serve.Config{Hosts: f.hosts, Origins: f.origins, WebhooksAnywhere: f.webhooksAnywhere, Logger: logger, Limits: serve.Limits{Rate: f.rate, Open: f.open}}
+	way, done, err := a.authentication(f, logger)
+	if err != nil {
 		return err
+	}
+	defer done()
+	if cfg.Authenticate = way; a.serving != nil {
+		a.serving(&cfg)
+	}
+	if err := checkListen(f.listen, cfg.Authenticate != nil); err != nil {
+		return err
+	}
+	if host, _, _ := net.SplitHostPort(f.listen); host != "" && !net.ParseIP(host).IsUnspecified() {
+		cfg.Hosts = append(cfg.Hosts, host)
 	}
 	opts, err := a.clientOptions()
 	if err != nil {
 		return err
 	}
-	logger := newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)
 	opts = superstep.Encoded(opts)
 	opts.Logger = sdklog.New(logger.Named("temporal"))
 	c, err := connecting{dial: a.backend.dial, timeout: 30 * time.Second, logger: logger}.connect(ctx, opts)
@@ -86,23 +142,23 @@ func (a operating) answerClients(ctx context.Context, f serveFlags) error {
 		return interrupted(ctx, err, "stopped before the server was ready")
 	}
 	defer memory.Close()
-	return a.listen(ctx, c, opts, memory, f, logger)
+	cfg.Temporal, cfg.TaskQueue, cfg.Namespace, cfg.DataConverter, cfg.Store = c, a.conn.taskQueue, opts.Namespace, opts.DataConverter, memory
+	return a.listen(ctx, cfg, opts, f)
 }
 
 // listen answers requests over a connection until ctx ends; then those under way have some seconds.
-func (a operating) listen(ctx context.Context, c client.Client, opts client.Options, memory *superstep.Store, f serveFlags, logger *zap.Logger) error {
-	cfg := superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
+func (a operating) listen(ctx context.Context, cfg serve.Config, opts client.Options, f serveFlags) error {
+	as := superstep.ClientConfig{TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, Graphs: a.graphs,
 		DataConverter: opts.DataConverter, FailureConverter: opts.FailureConverter, Storage: a.storage}
-	if tokens := a.liveTokens(ctx, c, opts, logger); tokens != nil {
+	if tokens := a.liveTokens(ctx, cfg.Temporal, opts, cfg.Logger); tokens != nil {
 		defer tokens.Close()
-		cfg.Transport = tokens
+		as.Transport = tokens
 	}
-	threads, err := superstep.NewClient(c, cfg)
+	threads, err := superstep.NewClient(cfg.Temporal, as)
 	if err != nil {
 		return err
 	}
-	handler, err := serve.Handler(threads, serve.Config{Temporal: c, TaskQueue: a.conn.taskQueue, Namespace: opts.Namespace, DataConverter: opts.DataConverter,
-		Hosts: f.hosts, Origins: f.origins, WebhooksAnywhere: f.webhooksAnywhere, Store: memory, Logger: logger})
+	handler, err := serve.Handler(threads, cfg)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -112,7 +168,7 @@ func (a operating) listen(ctx context.Context, c client.Client, opts client.Opti
 		return notBegun("--listen", err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	if err := serveUntil(ctx, server, listener, f.ready, func() { a.showServing(listener.Addr().String()) }); err != nil {
+	if err := serveUntil(ctx, server, listener, f.ready, func() { a.showServing(listener.Addr().String(), cfg.Authenticate != nil) }); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
@@ -150,10 +206,12 @@ type serveEvent struct {
 	PID       int    `json:"pid"`
 	Address   string `json:"address"`
 	TaskQueue string `json:"task_queue"`
+	// Known says that callers are asked who they are.
+	Known bool `json:"callers_known"`
 }
 
-func (a operating) showServing(address string) {
-	e := serveEvent{Event: "ready", PID: os.Getpid(), Address: address, TaskQueue: a.conn.taskQueue}
+func (a operating) showServing(address string, known bool) {
+	e := serveEvent{Event: "ready", PID: os.Getpid(), Address: address, TaskQueue: a.conn.taskQueue, Known: known}
 	a.ShowLine(e, func() {
 		a.Printf("serving  http://%s  task queue %s  pid %d\n", address, screen.Clean(e.TaskQueue), e.PID)
 	})
