@@ -43,21 +43,30 @@ type world struct {
 	base, queue   string
 	address       string
 	flags         []string // of both
+	// key is what requests carry as X-Api-Key, and token as a bearer token; "" for nothing.
+	key, token string
+	// access are further flags of servers.
+	access []string
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, access ...string) *world {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	return newWorldAt(t, testserver.Address(t))
+	return (&world{T: t, address: testserver.Address(t), access: access}).begin()
 }
 
 // newWorldAt is a world at a server of Temporal, with flags for worker and server.
 func newWorldAt(t *testing.T, address string, flags ...string) *world {
+	return (&world{T: t, address: address, flags: flags}).begin()
+}
+
+func (w *world) begin() *world {
+	t := w.T
 	set, _, err := processes.New(context.Background(), filepath.Join(t.TempDir(), "logs"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, set.Stop()) })
-	w := &world{T: t, set: set, dir: t.TempDir(), queue: testserver.Queue(t), address: address, flags: flags}
+	w.set, w.dir, w.queue = set, t.TempDir(), testserver.Queue(t)
 	w.startWorker()
 	w.startServe()
 	return w
@@ -80,7 +89,7 @@ func (w *world) startWorker() {
 
 // startServe starts another server, at an address of its own.
 func (w *world) startServe() {
-	w.serve = w.start("serve", processes.Command{ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)}, "--listen", "127.0.0.1:0")
+	w.serve = w.start("serve", processes.Command{ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)}, append([]string{"--listen", "127.0.0.1:0"}, w.access...)...)
 	w.base = w.serve.Said()[1]
 }
 
@@ -89,9 +98,7 @@ func (w *world) ask(method, path string, body, into any) int {
 	w.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(w, err)
-	req, err := http.NewRequestWithContext(w.Context(), method, w.base+path, bytes.NewReader(raw))
-	require.NoError(w, err)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(w.request(method, path, bytes.NewReader(raw)))
 	require.NoError(w, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -100,6 +107,19 @@ func (w *world) ask(method, path string, body, into any) int {
 		require.NoError(w, json.Unmarshal(text, into), "%s", text)
 	}
 	return resp.StatusCode
+}
+
+// request is a request in the name of whose key or token the world has.
+func (w *world) request(method, path string, body io.Reader) *http.Request {
+	req, err := http.NewRequestWithContext(w.Context(), method, w.base+path, body)
+	require.NoError(w, err)
+	if w.key != "" {
+		req.Header.Set("X-Api-Key", w.key)
+	}
+	if w.token != "" {
+		req.Header.Set("Authorization", "Bearer "+w.token)
+	}
+	return req
 }
 
 type object = map[string]any
