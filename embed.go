@@ -1,6 +1,7 @@
 package superstep
 
 import (
+	"context"
 	"errors"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -149,10 +150,39 @@ func ScheduleAction[Out any](g *Graph[Out], thread string, input any, opts ...Ru
 	if err != nil {
 		return nil, err
 	}
-	return &client.ScheduleWorkflowAction{
-		ID: thread, Workflow: protocol.GraphWorkflow, Args: []any{in}, TaskQueue: DefaultTaskQueue, WorkflowTaskTimeout: remote.WorkflowTaskTimeout,
-		Memo: map[string]any{protocol.MemoGraph: g.Name()},
-	}, nil
+	return remote.ScheduleAction(thread, DefaultTaskQueue, in), nil
+}
+
+// CreateSchedule lets a Temporal schedule start runs of a graph by the calendar, once a worker has said that it serves the graph and takes
+// the input. Each run is a new thread; it is in lists and in the inbox as any other.
+//
+// Errors: [thread.ErrBadInput], also for a schedule that there is already or that would never come due; [thread.ErrNoWorker] when no worker
+// serves the graph; [thread.ErrNoServer].
+func (c *Client) CreateSchedule(ctx context.Context, r thread.ScheduleRequest) (thread.ScheduleView, error) {
+	return remote.Schedules{Threads: c.threads}.Create(ctx, r)
+}
+
+// Schedules returns schedules that CreateSchedule has made, at most so many, 0 for 100. The server's index is a moment behind.
+// Errors: [thread.ErrNoServer].
+func (c *Client) Schedules(ctx context.Context, limit int) ([]thread.ScheduleView, error) {
+	return remote.Schedules{Threads: c.threads}.List(ctx, limit)
+}
+
+// PauseSchedule keeps a schedule from starting runs, or lets it go on. What comes due while it is paused is left out.
+// Errors: [thread.ErrNotFound], [thread.ErrBadInput], [thread.ErrNoServer].
+func (c *Client) PauseSchedule(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
+	return remote.Schedules{Threads: c.threads}.Pause(ctx, r)
+}
+
+// TriggerSchedule lets a schedule start a run now, paused or not, and beside runs of it that are open. It returns when the run has been
+// started, which Last is then, or after ten seconds. Errors: [thread.ErrNotFound], [thread.ErrNoServer].
+func (c *Client) TriggerSchedule(ctx context.Context, id string) (thread.ScheduleView, error) {
+	return remote.Schedules{Threads: c.threads}.Trigger(ctx, id)
+}
+
+// DeleteSchedule ends a schedule; runs that it has started go on. Errors: [thread.ErrNotFound], [thread.ErrNoServer].
+func (c *Client) DeleteSchedule(ctx context.Context, id string) error {
+	return remote.Schedules{Threads: c.threads}.Delete(ctx, id)
 }
 
 // runInput is the input of a new thread's first run.

@@ -27,7 +27,7 @@ const (
 
 // argumentChecks refuse arguments that cannot be what they are called in the usage line.
 var argumentChecks = map[string]func(string) error{
-	"THREAD": checkThread, "QUESTION": checkQuestion, "GRAPH": checkGraphName, "JOB": checkJob,
+	"THREAD": checkThread, "QUESTION": checkQuestion, "GRAPH": checkGraphName, "JOB": checkJob, "SCHEDULE": checkSchedule,
 	"SUBJOB":     func(id string) error { return checkID("the subjob's id", id) },
 	"CHECKPOINT": func(id string) error { return checkCheckpoint("CHECKPOINT", id) },
 }
@@ -52,6 +52,14 @@ func checkThread(id string) error {
 	var bad *thread.Error
 	if errors.As(thread.CheckID(id), &bad) {
 		return usagef("%s", bad.Message)
+	}
+	return nil
+}
+
+// checkSchedule refuses what cannot be the name of a schedule, which is as ids of threads are.
+func checkSchedule(id string) error {
+	if err := checkThread(id); err != nil {
+		return usagef("SCHEDULE: %s", strings.ReplaceAll(err.Error(), "thread id", "name"))
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type suggestion struct {
 var suggestions = map[string]suggestion{
 	"GRAPH": {ask: suggestGraphs}, "THREAD": {ask: suggestThreads}, "JOB": {ask: suggestJobs}, "QUESTION": {true, suggestQuestions},
 	"CHECKPOINT": {true, suggestCheckpoints}, "NAME": {true, suggestEvents}, "SUBJOB": {true, suggestSubJobs},
+	"SCHEDULE": {ask: suggestSchedules},
 }
 
 // complete suggests values for the positional arguments of these names. known are values for the first one that need no
@@ -162,4 +163,13 @@ func suggestJobs(ctx context.Context, svc service, _ []string) ([]cobra.Completi
 func suggestSubJobs(ctx context.Context, svc service, args []string) ([]cobra.Completion, error) {
 	view, err := svc.Job(ctx, args[0])
 	return known(view.SubJobs, err, func(s job.SubJob) (string, string) { return s.ID, strings.ToLower(string(s.Status)) + " " + s.Goal })
+}
+
+func suggestSchedules(ctx context.Context, svc service, _ []string) ([]cobra.Completion, error) {
+	all, err := svc.Schedules(ctx, completed)
+	var out []cobra.Completion
+	for _, v := range all {
+		out = append(out, cobra.CompletionWithDesc(v.ID, v.Graph))
+	}
+	return out, err
 }

@@ -25,7 +25,7 @@ func (a *app) rootCommand() *cobra.Command {
 	}{
 		{"runs", "Runs and answers:", []*cobra.Command{r.runCommand(), q.inboxCommand(), q.questionCommand(), q.resumeCommand(), q.replyCommand(approval.VerdictApprove),
 			q.replyCommand(approval.VerdictReject), q.replyCommand(approval.VerdictEdit), q.tokenCommand(), c.eventCommand(), c.retryCommand(), c.drainCommand(), c.pauseCommand(),
-			c.unpauseCommand(), c.cancelCommand(), jobs{a}.command()}},
+			c.unpauseCommand(), c.cancelCommand(), schedules{a}.command(), jobs{a}.command()}},
 		{"look", "Look:", []*cobra.Command{l.listCommand(), l.showCommand(), l.stateCommand(), l.historyCommand(), l.checkpointCommand(), l.effectsCommand(),
 			l.auditCommand(), l.streamCommand(), l.graphCommand()}},
 		{"change", "Change what was:", []*cobra.Command{c.updateCommand(), r.forkCommand(), c.eraseCommand(), c.pruneCommand(), memories{a}.command()}},

@@ -154,6 +154,27 @@ func (s *script) AuditExport(ctx context.Context, thread string) (approval.Expor
 	return play[approval.Export](ctx, s, "AuditExport", thread, nil)
 }
 
+func (s *script) CreateSchedule(ctx context.Context, req thread.ScheduleRequest) (thread.ScheduleView, error) {
+	return play[thread.ScheduleView](ctx, s, "CreateSchedule", req, nil)
+}
+
+func (s *script) Schedules(ctx context.Context, limit int) ([]thread.ScheduleView, error) {
+	return play[[]thread.ScheduleView](ctx, s, "Schedules", limit, nil)
+}
+
+func (s *script) PauseSchedule(ctx context.Context, req thread.SchedulePause) (thread.ScheduleView, error) {
+	return play[thread.ScheduleView](ctx, s, "PauseSchedule", req, nil)
+}
+
+func (s *script) TriggerSchedule(ctx context.Context, id string) (thread.ScheduleView, error) {
+	return play[thread.ScheduleView](ctx, s, "TriggerSchedule", id, nil)
+}
+
+func (s *script) DeleteSchedule(ctx context.Context, id string) error {
+	_, err := play[struct{}](ctx, s, "DeleteSchedule", id, nil)
+	return err
+}
+
 func (s *script) Show(ctx context.Context, threadID string) (thread.View, error) {
 	return play[thread.View](ctx, s, "Show", threadID, nil)
 }

@@ -54,6 +54,11 @@ type service interface {
 	Retry(ctx context.Context, req thread.RetryRequest) (thread.View, error)
 	Cancel(ctx context.Context, req thread.CancelRequest) (thread.View, error)
 	GraphSpec(ctx context.Context, name string) (*pregel.Spec, error)
+	CreateSchedule(ctx context.Context, req thread.ScheduleRequest) (thread.ScheduleView, error)
+	Schedules(ctx context.Context, limit int) ([]thread.ScheduleView, error)
+	PauseSchedule(ctx context.Context, req thread.SchedulePause) (thread.ScheduleView, error)
+	TriggerSchedule(ctx context.Context, id string) (thread.ScheduleView, error)
+	DeleteSchedule(ctx context.Context, id string) error
 	SubmitJob(ctx context.Context, req thread.SubmitJob) (job.View, error)
 	Jobs(ctx context.Context, q thread.JobsQuery) ([]thread.JobItem, error)
 	Job(ctx context.Context, id string) (thread.JobView, error)

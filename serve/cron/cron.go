@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
+
+	"superstep.dev/internal/calendar"
 )
 
 // Object is a JSON object.
@@ -51,43 +51,15 @@ var (
 // longest bounds a cron, in bytes of JSON.
 const longest = 256 << 10
 
-// field is what a field of a schedule is made of: numbers, names, *, ranges, steps and lists.
-var field = regexp.MustCompile(`^[0-9A-Za-z*,/-]{1,100}$`)
-
-// expressions are a schedule as the server takes it. A day is due when it fits the day of the month or that of the week, if both are
-// given: that is how cron reads it, and the server does not.
-func expressions(schedule string) ([]string, error) {
-	f := strings.Fields(schedule)
-	if len(f) != 5 {
-		return nil, fmt.Errorf("%w: %q has %d fields, and minute, hour, day of the month, month and day of the week are five", ErrBadSchedule, clip(schedule), len(f))
-	}
-	for i, one := range f {
-		if one == "?" {
-			f[i] = "*"
-		} else if !field.MatchString(one) {
-			return nil, fmt.Errorf("%w: %q is no field of a schedule", ErrBadSchedule, clip(one))
-		}
-	}
-	if f[2] == "*" || f[4] == "*" {
-		return []string{strings.Join(f, " ")}, nil
-	}
-	month, week := append([]string(nil), f...), append([]string(nil), f...)
-	month[4], week[2] = "*", "*"
-	return []string{strings.Join(month, " "), strings.Join(week, " ")}, nil
-}
-
-// clip bounds what of a text an error repeats.
-func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 100)], "") }
-
 // spec is when a cron comes due.
 func (c *Cron) spec() (client.ScheduleSpec, error) {
-	when, err := expressions(c.Schedule)
+	when, err := calendar.Expressions(c.Schedule)
 	spec := client.ScheduleSpec{CronExpressions: when}
-	if c.Timezone != nil {
-		spec.TimeZoneName = *c.Timezone
-		if _, bad := time.LoadLocation(*c.Timezone); err == nil && (bad != nil || *c.Timezone == "Local") {
-			err = fmt.Errorf("%w: there is no time zone %q", ErrBadSchedule, clip(*c.Timezone))
-		}
+	if c.Timezone != nil && err == nil {
+		spec.TimeZoneName, err = *c.Timezone, calendar.Zone(*c.Timezone)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrBadSchedule, err)
 	}
 	if c.EndTime != nil {
 		spec.EndAt = *c.EndTime

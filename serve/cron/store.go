@@ -12,6 +12,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+
+	"superstep.dev/internal/calendar"
 )
 
 // memoLine is the memo field in which a schedule has its cron's Line.
@@ -41,7 +43,7 @@ func explained(err error) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("%w: %w", ErrMissing, err)
 	case errors.As(err, &bad):
-		return fmt.Errorf("%w: %s", ErrBadSchedule, clip(bad.Message))
+		return fmt.Errorf("%w: %s", ErrBadSchedule, calendar.Clip(bad.Message))
 	}
 	return err
 }
@@ -77,7 +79,7 @@ func (s *Store) Create(ctx context.Context, c Cron) (Cron, error) {
 		if err := h.Delete(ctx); err != nil {
 			return c, err
 		}
-		return c, fmt.Errorf("%w: %q never comes, or not before its end", ErrBadSchedule, clip(c.Schedule))
+		return c, fmt.Errorf("%w: %q never comes, or not before its end", ErrBadSchedule, calendar.Clip(c.Schedule))
 	}
 	return s.read(d)
 }
