@@ -6,6 +6,8 @@
 //	defer s.Close()
 //	http.Handle("/", s)
 //
+// Callers are asked who they are where Config.Authenticate says how: see package access. What they make is theirs.
+//
 // States, checkpoints and questions are the threads' own. What the protocol has beside them, metadata and the list of runs, is in a
 // workflow of each thread: see package record. A server keeps nothing that another one lacks.
 //
@@ -16,9 +18,10 @@
 //	rendering     what a graph's values look like to clients
 //	body          the bodies of requests
 //	index         the threads that this process knows of
+//	limits        how much callers may ask
 //	server        the server
-//	guard         who may ask
-//	meta          what a server says of itself
+//	guard         from where one may ask
+//	visit         who asks, and what is theirs
 //	assistants    graphs as clients see them
 //	versions      assistants of one's own, and their versions
 //	drawing       the nodes and edges of a graph
@@ -42,5 +45,8 @@
 //	sse           server-sent events
 //	events        what a run streams, as clients see it
 //	stream        streams of runs
+//	contract      what paths take and answer, and what they do to whose things
+//	openapi       the description of the paths
+//	meta          what a server says of itself
 //	handler       the server with all its paths
 package serve

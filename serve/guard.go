@@ -14,8 +14,14 @@ import (
 // exposed are the response headers that pages may read.
 const exposed = "x-pagination-total, x-pagination-next, content-location"
 
+// door lets requests in.
+type door struct{ *Server }
+
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { door{s}.take(w, r) }
+
+// take lets in what comes to this server, from no page that may not use it.
+func (s door) take(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !s.hostAllowed(r.Host) {
@@ -57,7 +63,7 @@ func traced(r *http.Request) *http.Request {
 	return r.WithContext(propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header)))
 }
 
-func (s *Server) preflight(w http.ResponseWriter, r *http.Request) {
+func (s door) preflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
 	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
@@ -66,7 +72,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) {
 }
 
 // otherMethod reports whether the path is there for another method than the request's.
-func (s *Server) otherMethod(r *http.Request) bool {
+func (s door) otherMethod(r *http.Request) bool {
 	return slices.ContainsFunc([]string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete, http.MethodPut}, func(m string) bool {
 		other := r.Clone(r.Context())
 		other.Method = m
@@ -76,7 +82,7 @@ func (s *Server) otherMethod(r *http.Request) bool {
 }
 
 // hostAllowed reports whether the server may be reached under a name.
-func (s *Server) hostAllowed(host string) bool {
+func (s door) hostAllowed(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -89,7 +95,7 @@ func (s *Server) hostAllowed(host string) bool {
 }
 
 // anyOrigin reports whether pages of any origin may use the server.
-func (s *Server) anyOrigin() bool {
+func (s door) anyOrigin() bool {
 	return len(s.cfg.Origins) == 0 && s.cfg.Authenticate == nil || slices.Contains(s.cfg.Origins, "*")
 }
 
@@ -97,7 +103,7 @@ func (s *Server) anyOrigin() bool {
 var crossOrigin = http.NewCrossOriginProtection()
 
 // originAllowed reports whether a request is of no page, of one of the server's own, or of one that may use it.
-func (s *Server) originAllowed(r *http.Request) bool {
+func (s door) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if s.anyOrigin() || origin != "" && slices.ContainsFunc(s.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origin) }) {
 		return true

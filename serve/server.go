@@ -94,7 +94,7 @@ type route struct {
 func (s *Server) handling(c contract, do func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		out := &outgoing{ResponseWriter: w}
-		err := s.within(out, r, c, do)
+		err := door{s}.within(out, r, c, do)
 		if errors.Is(err, errExpired) && out.begun {
 			panic(http.ErrAbortHandler)
 		}
@@ -118,7 +118,7 @@ func (s *Server) handling(c contract, do func(http.ResponseWriter, *http.Request
 }
 
 // within does the work of a request within the limits of the server and of who sends it, and in that name.
-func (s *Server) within(w http.ResponseWriter, r *http.Request, c contract, do func(http.ResponseWriter, *http.Request) error) error {
+func (s door) within(w http.ResponseWriter, r *http.Request, c contract, do func(http.ResponseWriter, *http.Request) error) error {
 	if c.open {
 		return do(w, r)
 	}

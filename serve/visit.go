@@ -93,7 +93,7 @@ var errExpired = errors.New("the credential is good no more")
 const recheck = 15 * time.Second
 
 // watched is a context that ends when the caller's credential is good no more.
-func (s *Server) watched(r *http.Request, who access.Identity) (context.Context, func()) {
+func (s door) watched(r *http.Request, who access.Identity) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(r.Context())
 	next := func() time.Duration {
 		if who.Expires.IsZero() {
@@ -136,7 +136,7 @@ func gone(ctx context.Context) bool {
 }
 
 // visiting finds out who asks, and lets the request through in that name.
-func (s *Server) visiting(r *http.Request, does map[access.Kind]access.Action) (*http.Request, func(), error) {
+func (s door) visiting(r *http.Request, does map[access.Kind]access.Action) (*http.Request, func(), error) {
 	if s.cfg.Authenticate == nil {
 		return r, func() {}, nil
 	}

@@ -220,3 +220,51 @@ type EventReply struct {
 	// Stored says that no worker took the event yet: it is stored, and counts as soon as one runs.
 	Stored bool `json:"stored,omitempty"`
 }
+
+// ScheduleRequest asks for runs of a graph by the calendar. Each run is a new thread, in lists and in the inbox as all others.
+type ScheduleRequest struct {
+	// ID names the schedule, as ids of threads are. There is none of that id yet.
+	ID string
+	// Run is what each run is asked for with: Graph, Input ({} without any), and the settings of a run. Its Thread begins the ids of the
+	// threads, which have the time behind them; "" is the schedule's ID. It may have 170 bytes.
+	Run StartRequest
+	// Cron has five fields: minute, hour, day of the month, month and day of the week. Every is a time between runs, of a second or more.
+	// One of them is given, or both.
+	Cron  string
+	Every time.Duration
+	// TimeZone is the IANA name of the zone in which Cron is read, "" for UTC.
+	TimeZone string
+	// Until is when it ends, zero for never.
+	Until time.Time
+	// Overlap says what becomes of a run that comes due while the one before is open, waiting for people included; "" is OverlapSkip.
+	Overlap Overlap
+	// CatchUp is how late a run is still begun after the server was away; 0 is ten minutes. At least ten seconds.
+	CatchUp time.Duration
+	// Paused makes a schedule that waits to be unpaused.
+	Paused bool
+	// By names who asks, at most 200 bytes.
+	By string
+}
+
+// Overlap says what becomes of a run that comes due while the one before is open.
+type Overlap string
+
+// What becomes of such a run.
+const (
+	// OverlapSkip leaves it out.
+	OverlapSkip Overlap = "skip"
+	// OverlapWait begins it when the one before has ended; at most one waits.
+	OverlapWait Overlap = "wait"
+	// OverlapAllow begins it beside the one before.
+	OverlapAllow Overlap = "allow"
+)
+
+// Overlaps are all of them.
+var Overlaps = []Overlap{OverlapSkip, OverlapWait, OverlapAllow}
+
+// SchedulePause pauses a schedule, or lets it go on. By is who says so, at most 200 bytes, and Reason why, at most 1,000.
+type SchedulePause struct {
+	ID         string
+	Unpause    bool
+	By, Reason string
+}

@@ -390,3 +390,29 @@ const (
 	// RecheckPermissions: the approval is held against the action, the rules and the permissions of that moment.
 	RecheckPermissions = "permissions"
 )
+
+// ScheduleView is a schedule as it is now.
+type ScheduleView struct {
+	ID       string    `json:"schedule"`
+	Graph    string    `json:"graph"`
+	Thread   string    `json:"thread"`
+	Cron     string    `json:"cron,omitempty"`
+	Every    string    `json:"every,omitempty"`
+	TimeZone string    `json:"time_zone,omitempty"`
+	Until    time.Time `json:"until,omitzero"`
+	Overlap  Overlap   `json:"overlap"`
+	By       string    `json:"by,omitempty"`
+	// Paused says that nothing comes due, and Note who said so, and why.
+	Paused bool   `json:"paused,omitempty"`
+	Note   string `json:"note,omitempty"`
+	// Next are the times that come, at most three of them.
+	Next []time.Time `json:"next"`
+	// Last is the newest run, nil before the first.
+	Last *ScheduledRun `json:"last,omitempty"`
+}
+
+// ScheduledRun is a run that a schedule has begun.
+type ScheduledRun struct {
+	Thread string    `json:"thread"`
+	At     time.Time `json:"at"`
+}

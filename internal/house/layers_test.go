@@ -34,6 +34,7 @@ var arrows = []arrow{
 	// Folders that a devserver shares with the programs of its machine.
 	{from: "internal/announced", theirs: temporal},
 	{from: "internal/files"},
+	{from: "internal/calendar"},
 	{from: "internal/acked", theirs: append([]string{"google.golang.org/grpc/...", "google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "graphadapter/pregel"},
 	{from: "internal/jsontext"},
@@ -152,7 +153,7 @@ var arrows = []arrow{
 	{from: "internal/memory", ours: []string{"thread", "internal/runtime", "internal/tape", "graphadapter/...", "workflows/protocol", "approval"}, theirs: []string{"github.com/google/uuid"}},
 	{
 		from:   "internal/remote",
-		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/archive", "internal/attributes", "internal/clip", "internal/codec", "internal/history", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
+		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/archive", "internal/attributes", "internal/calendar", "internal/clip", "internal/codec", "internal/history", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
 		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/sync/errgroup", "google.golang.org/grpc", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
@@ -183,10 +184,12 @@ var arrows = []arrow{
 	{from: "serve/record", ours: []string{"thread", "workflows/protocol"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
 	{from: "serve/blocks"},
 	{from: "serve/assistant", theirs: temporal},
-	{from: "serve/cron", theirs: append([]string{"github.com/google/uuid"}, temporal...)},
-	{from: "serve", ours: []string{"", "store", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
+	{from: "serve/cron", ours: []string{"internal/calendar"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
+	// Who asks, and what is theirs: the server alone knows of requests and runs.
+	{from: "serve/access", ours: []string{"internal/files"}, theirs: []string{"github.com/MicahParks/keyfunc/v3", "github.com/golang-jwt/jwt/v5", "golang.org/x/time/rate"}},
+	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
-	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "job/leader", "thread/...", "cli/screen", "serve", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
+	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "job/leader", "thread/...", "cli/screen", "serve", "serve/access", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
 	{from: "test/processes/...", ours: []string{"test/processes/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/internal/demo", ours: anything, theirs: anything},
