@@ -184,12 +184,13 @@ func (r *Records) Get(ctx context.Context, threadID string) (t Thread, err error
 	return t, explained(err)
 }
 
-// List calls on for each thread that the server's index has, newest first, until it returns false. The index is a moment behind.
+// List calls on for each thread that the server's index has, newest first, until it returns false. The index is a moment behind. Threads
+// of other task queues are left out: their servers may be away, and nobody else can say how they are.
 func (r *Records) List(ctx context.Context, on func(Line) bool) error {
 	var token []byte
 	for {
 		page, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.cfg.Namespace, PageSize: 500,
-			Query: fmt.Sprintf("WorkflowType = %q AND ExecutionStatus = \"Running\"", Workflow), NextPageToken: token})
+			Query: fmt.Sprintf("WorkflowType = %q AND ExecutionStatus = \"Running\" AND TaskQueue = %q", Workflow, r.cfg.TaskQueue), NextPageToken: token})
 		if err != nil {
 			return err
 		}

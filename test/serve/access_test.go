@@ -341,6 +341,29 @@ func TestTokensThatExpireDuringAStream(t *testing.T) {
 	require.Equal(t, []string{"success"}, w.statuses(id))
 }
 
+// A server that other machines reach is asked under its name, by who has a key.
+func TestElsewhereThanOnThisMachine(t *testing.T) {
+	w, file, _, _, _ := keyed(t)
+	w.listen, w.access = "0.0.0.0:0", []string{"--host-name", "agents.example.com", "--client-keys", file}
+	w.startServe()
+	w.base = "http://127.0.0.1" + w.base[strings.LastIndex(w.base, ":"):]
+	for host, status := range map[string]int{"agents.example.com": 200, "agents.example.com:2024": 200, "localhost": 200, "evil.example": 421, "10.0.0.7:2024": 421, "": 200} {
+		req := w.request("POST", "/threads/count", strings.NewReader("{}"))
+		req.Host = host
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, status, resp.StatusCode, host)
+	}
+	require.Equal(t, 401, w.as("").ask("POST", "/threads/count", object{}, nil))
+	req := w.request("POST", "/threads", strings.NewReader("{}"))
+	req.Header.Set("Origin", "https://chat.example")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, 403, resp.StatusCode, "a page that nobody named")
+}
+
 // A key that is taken away is good no more, for what is open too, and the server goes on with the others.
 func TestKeysThatAreTakenAway(t *testing.T) {
 	w, file, ann, bob, _ := keyed(t)

@@ -45,7 +45,8 @@ type world struct {
 	flags         []string // of both
 	// key is what requests carry as X-Api-Key, and token as a bearer token; "" for nothing.
 	key, token string
-	// access are further flags of servers.
+	// listen is where servers listen, and access are further flags of them.
+	listen string
 	access []string
 }
 
@@ -65,8 +66,13 @@ func (w *world) begin() *world {
 	t := w.T
 	set, _, err := processes.New(context.Background(), filepath.Join(t.TempDir(), "logs"))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, set.Stop()) })
-	w.set, w.dir, w.queue = set, t.TempDir(), testserver.Queue(t)
+	t.Cleanup(func() {
+		require.NoError(t, set.Stop())
+		if t.Failed() {
+			t.Logf("the end of what the server wrote:\n%s", set.Tail("serve", 30))
+		}
+	})
+	w.set, w.dir, w.queue, w.listen = set, t.TempDir(), testserver.Queue(t), "127.0.0.1:0"
 	w.startWorker()
 	w.startServe()
 	return w
@@ -89,7 +95,7 @@ func (w *world) startWorker() {
 
 // startServe starts another server, at an address of its own.
 func (w *world) startServe() {
-	w.serve = w.start("serve", processes.Command{ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)}, append([]string{"--listen", "127.0.0.1:0"}, w.access...)...)
+	w.serve = w.start("serve", processes.Command{ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)}, append([]string{"--listen", w.listen}, w.access...)...)
 	w.base = w.serve.Said()[1]
 }
 
