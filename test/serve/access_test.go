@@ -23,6 +23,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"superstep.dev"
+	"superstep.dev/approval"
 	"superstep.dev/cli"
 	"superstep.dev/internal/testserver"
 )
@@ -386,4 +388,27 @@ func TestKeysThatAreTakenAway(t *testing.T) {
 	line := make([]byte, 1)
 	_, err = other.Body.Read(line)
 	require.NoError(t, err, "the others stay")
+}
+
+// payState is the state of a graph that asks for an approval: clients are tested without one.
+type payState struct {
+	Amount superstep.Value[int64] `json:"amount"`
+	Paid   superstep.Value[bool]  `json:"paid"`
+}
+
+func pay() superstep.Runnable {
+	g := superstep.NewStateGraph[payState]("pay")
+	g.AddNode("pay", func(ctx context.Context, s payState) (payState, error) {
+		params, err := json.Marshal(map[string]int64{"amount": s.Amount.Get()})
+		if err != nil {
+			return s, err
+		}
+		decision, err := superstep.Approve(ctx, approval.Action{Tool: "pay", Summary: "Pay " + money(s.Amount.Get()), Params: params})
+		if err == nil {
+			s.Paid.Set(decision.Verdict == approval.VerdictApprove)
+		}
+		return s, err
+	})
+	chain(g, "pay")
+	return g.MustCompile()
 }

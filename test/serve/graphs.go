@@ -10,14 +10,13 @@ import (
 
 	"github.com/google/uuid"
 	"superstep.dev"
-	"superstep.dev/approval"
 	"superstep.dev/message"
 )
 
 // graphs are those that clients of the agent server's protocol are tested with: a question, a model that streams, Send, a
-// subgraph, a failure, a slow run, two questions at once, a context, a chain, the question of an inbox, and an approval.
+// subgraph, a failure, a slow run, two questions at once, a context, a chain, and the question of an inbox.
 func graphs() []superstep.Runnable {
-	return []superstep.Runnable{refund(), chat(), mapReduce(), outer(), fails(), slow(), panel(), greet(), steps(), mail(), pay()}
+	return []superstep.Runnable{refund(), chat(), mapReduce(), outer(), fails(), slow(), panel(), greet(), steps(), mail()}
 }
 
 type order struct {
@@ -443,27 +442,5 @@ func mail() superstep.Runnable {
 		return s, nil
 	})
 	chain(g, "review")
-	return g.MustCompile()
-}
-
-type payState struct {
-	Amount superstep.Value[int64] `json:"amount"`
-	Paid   superstep.Value[bool]  `json:"paid"`
-}
-
-func pay() superstep.Runnable {
-	g := superstep.NewStateGraph[payState]("pay")
-	g.AddNode("pay", func(ctx context.Context, s payState) (payState, error) {
-		params, err := json.Marshal(map[string]int64{"amount": s.Amount.Get()})
-		if err != nil {
-			return s, err
-		}
-		decision, err := superstep.Approve(ctx, approval.Action{Tool: "pay", Summary: "Pay " + money(s.Amount.Get()), Params: params})
-		if err == nil {
-			s.Paid.Set(decision.Verdict == approval.VerdictApprove)
-		}
-		return s, err
-	})
-	chain(g, "pay")
 	return g.MustCompile()
 }
