@@ -107,6 +107,9 @@ func (a operating) authentication(f serveFlags, logger *zap.Logger) (way access.
 
 // answerClients serves until ctx ends.
 func (a operating) answerClients(ctx context.Context, f serveFlags) error {
+	if err := checkBetween("--most-open", f.open, 0, 1_000_000); err != nil {
+		return err
+	}
 	logger := newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)
 	cfg := serve.Config{Hosts: f.hosts, Origins: f.origins, WebhooksAnywhere: f.webhooksAnywhere, Logger: logger, Limits: serve.Limits{Rate: f.rate, Open: f.open}}
 	way, done, err := a.authentication(f, logger)
@@ -168,6 +171,7 @@ func (a operating) listen(ctx context.Context, cfg serve.Config, opts client.Opt
 		return notBegun("--listen", err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	server.RegisterOnShutdown(handler.Drain)
 	if err := serveUntil(ctx, server, listener, f.ready, func() { a.showServing(listener.Addr().String(), cfg.Authenticate != nil) }); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

@@ -152,7 +152,7 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Th
 
 // leave cancels a run whose caller has gone and wanted that.
 func (s *Server) leave(threadID, run, who string, cancel bool) {
-	if !cancel {
+	if !cancel || s.draining.Load() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -66,6 +67,8 @@ type Server struct {
 	due     index[cron.Line]
 	watches watches
 	callers *callers
+	// draining says that requests end because the server does.
+	draining atomic.Bool
 	// description is that of the paths.
 	description once
 	mux         *http.ServeMux
@@ -79,6 +82,10 @@ type specKept struct {
 	spec *pregel.Spec
 	at   time.Time
 }
+
+// Drain says that the server is about to end: clients whose requests end from now on have not gone, so what they asked to be cancelled
+// when they go is not. Give it to http.Server.RegisterOnShutdown.
+func (s *Server) Drain() { s.draining.Store(true) }
 
 // Close ends the work on records: other servers, or this one when it is started again, go on with it.
 func (s *Server) Close() { s.worker.Stop() }

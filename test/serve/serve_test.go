@@ -261,6 +261,35 @@ func TestStreamsGoOnAtAnotherServer(t *testing.T) {
 	require.Len(t, rest, 8+7) // values of 8 ticks, and the updates of all but the first
 }
 
+// A run that is to be cancelled when its client goes is not when the server goes, as in a deploy: the client joins it at another one.
+func TestAServerThatIsStoppedCancelsNothing(t *testing.T) {
+	w := newWorld(t)
+	id := w.thread()
+	raw, err := json.Marshal(object{"assistant_id": "slow", "input": object{"steps": 30, "delay_ms": 200}, "stream_mode": "updates", "on_disconnect": "cancel"})
+	require.NoError(t, err)
+	stream := func() *http.Response {
+		resp, err := http.DefaultClient.Do(w.request("POST", "/threads/"+id+"/runs/stream", bytes.NewReader(raw)))
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+		return resp
+	}
+	resp := stream()
+	w.eventually("a tick", func() bool { return len(w.log(id)) > 0 })
+	require.NoError(t, w.serve.Stop())
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.NoError(t, resp.Body.Close())
+	w.startServe()
+	w.eventually("the end", func() bool { return w.statuses(id)[0] != "running" })
+	require.Equal(t, []string{"success"}, w.statuses(id))
+	require.Len(t, w.log(id), 30)
+	// A client that goes does cancel it.
+	resp = stream()
+	w.eventually("the next run", func() bool { return w.statuses(id)[0] == "running" })
+	require.NoError(t, resp.Body.Close())
+	w.eventually("its end", func() bool { return w.statuses(id)[0] == "interrupted" })
+}
+
 // What is no request of a client of this machine is refused, and nothing happens.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t)
