@@ -34,7 +34,7 @@
 //	looks       list.go, show.go (show, effects, graph), past.go (state, history), audit.go, stream.go
 //	schedules   schedule.go
 //	jobs        job.go, job_show.go, job_follow.go, job_plan.go, job_steer.go
-//	operating   worker.go, gate.go, operations.go, health.go, key.go, serve.go, serve_keys.go
+//	operating   worker.go, gate.go, operations.go, health.go, key.go, serve.go
 //	starting    starter.go
 //
 // Package [superstep.dev/cli/screen] has what is shown, without commands: tables, pictures, colours, times, secrets.

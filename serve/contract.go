@@ -96,4 +96,10 @@ var contracts = map[string]contract{
 
 	"POST /threads/{thread_id}/commands":      {does: on(access.Threads, access.Run), body: of[commandBody](), answer: of[commandAnswer]()},
 	"POST /threads/{thread_id}/stream/events": {does: on(access.Threads, access.Read), body: of[subscription](), stream: true},
+
+	"PUT /store/items":         {does: on(access.Store, access.Update), body: of[itemBody](), status: noContent},
+	"GET /store/items":         {does: on(access.Store, access.Read), query: []string{"namespace", "key", "refresh_ttl"}, answer: of[object]()},
+	"DELETE /store/items":      {does: on(access.Store, access.Delete), body: of[itemBody](), status: noContent},
+	"POST /store/items/search": {does: on(access.Store, access.Search), body: of[itemSearch](), answer: of[object]()},
+	"POST /store/namespaces":   {does: on(access.Store, access.Search), body: of[namespaceSearch](), answer: of[object]()},
 }

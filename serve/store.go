@@ -5,8 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/store"
 )
 
@@ -78,7 +80,16 @@ func (s memories) item(w http.ResponseWriter, r *http.Request) (b itemBody, err 
 	if err = read(w, r, &b); err == nil && len(b.Namespace) == 0 {
 		err = refuse(http.StatusBadRequest, "namespace is empty")
 	}
+	if err == nil {
+		err = within(r, b.Namespace)
+	}
 	return b, err
+}
+
+// within refuses a namespace whose items are not there for the caller.
+func within(r *http.Request, namespace []string) error {
+	_, err := mayFind(r.Context(), access.Resource{Kind: access.Store, ID: strings.Join(namespace, "."), Metadata: object{access.Namespace: raw(namespace)}})
+	return err
 }
 
 // options are what a body says beside the value: the paths that are embedded, false for none, and for how many minutes the item stays.
@@ -127,6 +138,9 @@ func (s memories) getItem(w http.ResponseWriter, r *http.Request) error {
 	namespace := store.ParseNamespace(query.Get("namespace"))
 	if len(namespace) == 0 {
 		return refuse(http.StatusBadRequest, "namespace is empty")
+	}
+	if err := within(r, namespace); err != nil {
+		return err
 	}
 	var opts []store.GetOption
 	if text := query.Get("refresh_ttl"); text != "" {
@@ -177,6 +191,9 @@ func (s memories) searchItems(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		err = b.check()
 	}
+	if err == nil {
+		err = within(r, b.Prefix)
+	}
 	if err != nil {
 		return err
 	}
@@ -218,6 +235,9 @@ func (s memories) namespaces(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err == nil {
 		err = b.check()
+	}
+	if err == nil {
+		err = within(r, b.Prefix)
 	}
 	if err != nil {
 		return err

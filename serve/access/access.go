@@ -133,9 +133,20 @@ type Authorize func(ctx context.Context, who Identity, do Action, on Resource) (
 // Owner is the field of metadata in which [Own] keeps whose something is.
 const Owner = "owner"
 
+// Namespace is the field of an item's metadata that has its namespace: items of the store have no other.
+const Namespace = "namespace"
+
 // Own lets everybody do everything to what they made themselves. Graphs' own assistants are there for all, and changed by those who have
-// the permission [Admin]; these find what is of others too, and may make something for somebody by giving its metadata an owner.
+// the permission [Admin]; these find what is of others too, and may make something for somebody by giving its metadata an owner. Items of
+// the store are those of whose name their namespace begins with.
 func Own(_ context.Context, who Identity, do Action, on Resource) (Grant, error) {
+	if on.Kind == Store && !who.Can(Admin) {
+		var namespace []string
+		if json.Unmarshal(on.Metadata[Namespace], &namespace) != nil || len(namespace) == 0 || namespace[0] != who.Name {
+			return Grant{}, fmt.Errorf("%w: your items are in namespaces that begin with your name", ErrForbidden)
+		}
+		return Grant{}, nil
+	}
 	mine := map[string]any{Owner: who.Name}
 	switch {
 	case who.Can(Admin) && do == Create && on.Metadata[Owner] == nil, who.Can(Admin) && do == Run && on.Metadata[Owner] == nil:
