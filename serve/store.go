@@ -81,13 +81,13 @@ func (s memories) item(w http.ResponseWriter, r *http.Request) (b itemBody, err 
 		err = refuse(http.StatusBadRequest, "namespace is empty")
 	}
 	if err == nil {
-		err = within(r, b.Namespace)
+		err = mayEnter(r, b.Namespace)
 	}
 	return b, err
 }
 
-// within refuses a namespace whose items are not there for the caller.
-func within(r *http.Request, namespace []string) error {
+// mayEnter refuses a namespace whose items are not there for the caller.
+func mayEnter(r *http.Request, namespace []string) error {
 	_, err := mayFind(r.Context(), access.Resource{Kind: access.Store, ID: strings.Join(namespace, "."), Metadata: object{access.Namespace: raw(namespace)}})
 	return err
 }
@@ -139,7 +139,7 @@ func (s memories) getItem(w http.ResponseWriter, r *http.Request) error {
 	if len(namespace) == 0 {
 		return refuse(http.StatusBadRequest, "namespace is empty")
 	}
-	if err := within(r, namespace); err != nil {
+	if err := mayEnter(r, namespace); err != nil {
 		return err
 	}
 	var opts []store.GetOption
@@ -192,7 +192,7 @@ func (s memories) searchItems(w http.ResponseWriter, r *http.Request) error {
 		err = b.check()
 	}
 	if err == nil {
-		err = within(r, b.Prefix)
+		err = mayEnter(r, b.Prefix)
 	}
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (s memories) namespaces(w http.ResponseWriter, r *http.Request) error {
 		err = b.check()
 	}
 	if err == nil {
-		err = within(r, b.Prefix)
+		err = mayEnter(r, b.Prefix)
 	}
 	if err != nil {
 		return err

@@ -141,3 +141,14 @@ func TestOwn(t *testing.T) {
 	_, ok = granted(root, Update, Resource{Kind: Assistants, System: true})
 	require.True(t, ok)
 }
+
+// Items are those of whose name their namespace begins with, and no name begins another one.
+func TestOwnItems(t *testing.T) {
+	for namespace, mine := range map[string]bool{`["ann"]`: true, `["ann","x"]`: true, `["anna"]`: false, `["bob","ann"]`: false, `[]`: false, `null`: false, `["*"]`: false} {
+		item := Resource{Kind: Store, Metadata: Metadata{Namespace: json.RawMessage(namespace)}}
+		_, err := Own(t.Context(), Identity{Name: "ann"}, Search, item)
+		require.Equal(t, mine, err == nil, namespace)
+		_, err = Own(t.Context(), Identity{Name: "root", Permissions: []string{Admin}}, Search, item)
+		require.NoError(t, err)
+	}
+}
