@@ -346,7 +346,7 @@ func TestTokensThatExpireDuringAStream(t *testing.T) {
 // A server that other machines reach is asked under its name, by who has a key.
 func TestElsewhereThanOnThisMachine(t *testing.T) {
 	w, file, _, _, _ := keyed(t)
-	w.listen, w.access = "0.0.0.0:0", []string{"--host-name", "agents.example.com", "--client-keys", file}
+	w.at, w.access = "0.0.0.0:0", []string{"--host-name", "agents.example.com", "--client-keys", file}
 	w.startServe()
 	w.base = "http://127.0.0.1" + w.base[strings.LastIndex(w.base, ":"):]
 	for host, status := range map[string]int{"agents.example.com": 200, "agents.example.com:2024": 200, "localhost": 200, "evil.example": 421, "10.0.0.7:2024": 421, "": 200} {

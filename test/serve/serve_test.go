@@ -46,7 +46,7 @@ type world struct {
 	// key is what requests carry as X-Api-Key, and token as a bearer token; "" for nothing.
 	key, token string
 	// listen is where servers listen, and access are further flags of them.
-	listen string
+	at string
 	access []string
 }
 
@@ -72,7 +72,7 @@ func (w *world) begin() *world {
 			t.Logf("the end of what the server wrote:\n%s", set.Tail("serve", 30))
 		}
 	})
-	w.set, w.dir, w.queue, w.listen = set, t.TempDir(), testserver.Queue(t), "127.0.0.1:0"
+	w.set, w.dir, w.queue, w.at = set, t.TempDir(), testserver.Queue(t), "127.0.0.1:0"
 	w.startWorker()
 	w.startServe()
 	return w
@@ -95,7 +95,7 @@ func (w *world) startWorker() {
 
 // startServe starts another server, at an address of its own.
 func (w *world) startServe() {
-	w.serve = w.start("serve", processes.Command{ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)}, append([]string{"--listen", w.listen}, w.access...)...)
+	w.serve = w.start("serve", processes.Command{ReadyLine: regexp.MustCompile(`serving  (http://\S+)`)}, append([]string{"--listen", w.at}, w.access...)...)
 	w.base = w.serve.Said()[1]
 }
 
