@@ -45,7 +45,7 @@ type world struct {
 	flags         []string // of both
 	// key is what requests carry as X-Api-Key, and token as a bearer token; "" for nothing.
 	key, token string
-	// listen is where servers listen, and access are further flags of them.
+	// at is where servers listen, and access are further flags of them.
 	at string
 	access []string
 }
