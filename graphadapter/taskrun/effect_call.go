@@ -227,8 +227,9 @@ func lookUp(ctx context.Context, most time.Duration, lease Lease, effect *grapha
 	if effect.Lookup == nil {
 		return graphadapter.Finding{Status: ledger.FindingUnknown, Note: "the effect has no Lookup"}, nil
 	}
+	key, params := of.Key, of.Params // the entry may change while a call that does not end is left behind
 	f, err := inTime(ctx, most, lease, func(ctx context.Context) (graphadapter.Finding, error) {
-		return effect.Lookup(ctx, of.Key, of.Params)
+		return effect.Lookup(ctx, key, params)
 	})
 	if err != nil {
 		return f, err

@@ -46,7 +46,7 @@ type world struct {
 	// key is what requests carry as X-Api-Key, and token as a bearer token; "" for nothing.
 	key, token string
 	// at is where servers listen, and access are further flags of them.
-	at string
+	at     string
 	access []string
 }
 
