@@ -179,12 +179,13 @@ func newLogger(level zapcore.Level) (*zap.Logger, zap.AtomicLevel) {
 }
 
 // passingTroubles are errors that the server reports loudly and gets over by
-// itself: a database that was slow for a moment, a call that ends while the server
+// itself: a database that was slow for a moment, a call while the server starts or
 // stops. Nobody can do anything about them.
 var passingTroubles = []string{
 	"shard status unknown",
 	"transport: SendHeader called multiple times",
-	"context canceled", // whoever asked has left
+	"context canceled",            // whoever asked has left
+	"Frontend is not healthy yet", // a part of the server that began before another one, and asks again
 }
 
 // passing leaves out what says that of itself, unless everything is written.
