@@ -60,7 +60,7 @@ func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
 		return false
 	}
 	if r.underWay() {
-		return r.room.holds(ctx, len(r.tasks.queue)+r.tasks.running)
+		return workflow.GetInfo(ctx).GetCurrentHistoryLength() >= r.in.ContinueAt.Filled().HoldEvents
 	}
 	if r.waiters.move(ctx); !r.due(ctx) {
 		return false

@@ -84,23 +84,6 @@ func (m *room) due(ctx workflow.Context) bool {
 	return long && events >= m.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }
 
-// taskEvents is how many events a task takes in a history: three of its activity's, and its share of the workflow tasks that schedule it
-// and take in its outcome. In a wide superstep these come to three and a half.
-const taskEvents = 4
-
-// holds reports whether no more tasks are to be started before those under way have ended and the run is continued as a new one.
-// To wait for them costs a wide superstep seconds, so a superstep goes on whose tasks, of which so many are left, all fit in the history.
-func (m *room) holds(ctx workflow.Context, tasks int) bool {
-	info := workflow.GetInfo(ctx)
-	events, bytes := info.GetCurrentHistoryLength(), info.GetCurrentHistorySize()
-	from := m.in.ContinueAt.Filled().HoldEvents
-	if events < from {
-		return false
-	}
-	most, more := from*9/4, taskEvents*tasks // MaxEvents, of the default
-	return events+more > most || bytes+bytes/events*more > graphadapter.HistoryRoom/2
-}
-
 // clock bounds the superstep under way, when the run has a step timeout. Out of time, it cancels the superstep's tasks.
 type clock struct {
 	step    int

@@ -265,8 +265,7 @@ type ContinueAt struct {
 	Bytes  int `json:"bytes,omitempty"`
 	// Updates are those that a run has taken: 1,500. The server refuses the 2,001st.
 	Updates int `json:"updates,omitempty"`
-	// HoldEvents: a run that is not quiet by then starts no more tasks until it is: 20,000 events. It goes on where the tasks of its
-	// superstep will all have ended before 45,000, as many for each of these.
+	// HoldEvents: a run that is not quiet by then starts no more tasks until it is: 20,000 events.
 	HoldEvents int `json:"hold_events,omitempty"`
 	// Life is the least time that a run lives before, in milliseconds: 1,000. The server delays the next run by what is
 	// missing to a second.
