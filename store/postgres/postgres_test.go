@@ -65,12 +65,12 @@ func TestStore(t *testing.T) {
 // TestPgvector runs the suite where the extension is installed: the database then compares the vectors.
 func TestPgvector(t *testing.T) {
 	server := testserver.StartPostgres(t)
-	c, err := pgx.Connect(t.Context(), server.DSN("postgres"))
-	for i := 0; err != nil && i < 100; i++ {
-		time.Sleep(20 * time.Millisecond)
+	var c *pgx.Conn
+	require.Eventually(t, func() bool {
+		var err error
 		c, err = pgx.Connect(t.Context(), server.DSN("postgres"))
-	}
-	require.NoError(t, err)
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond)
 	defer c.Close(context.WithoutCancel(t.Context()))
 	var there bool
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')").Scan(&there))
