@@ -91,14 +91,16 @@ func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had, input 
 	}
 	info := workflow.GetInfo(ctx)
 	s := &protocol.Standing{Graph: w.in.Graph, Began: w.since(info), At: workflow.Now(ctx), Events: info.GetCurrentHistoryLength(), Bytes: info.GetCurrentHistorySize()}
-	now, err := w.program.Now(w.thread)
+	now, values, err := w.program.NowHeld(w.thread)
 	if err != nil {
 		return s
 	}
 	state := (&view{w.people}).outlineOf(protocol.State{Questions: w.life.Questions(), Waits: w.life.Waits(), Ledgers: w.program.Ledgers(w.thread),
-		Snapshot: pregel.Snapshot{Step: now.Step, Values: outputIn(w.program.Spec.Output, now.Values)}})
+		Snapshot: pregel.Snapshot{Step: now.Step}})
 	state.Answered, state.Output = nil, nil
-	state.Snapshot.Values, s.Grown = w.grownFrom(has, protocol.GivenBy(input), state.Snapshot.Values)
+	if state.Snapshot.Values, s.Grown = w.grownFrom(has, protocol.GivenBy(input), values); state.Snapshot.Values == nil {
+		return s
+	}
 	if w.status != protocol.StatusFinished {
 		state.Snapshot.Next = now.Next
 	}
@@ -114,12 +116,10 @@ func (w *waiters) stands(ctx workflow.Context, has map[string]pregel.Had, input 
 	return s
 }
 
-// grownFrom parts the values into those that are told whole, and those of which the caller has most.
-func (w *waiters) grownFrom(has map[string]pregel.Had, given, values map[string]pregel.Value) (map[string]pregel.Value, map[string]pregel.Grown) {
-	if len(has) == 0 {
-		return values, nil
-	}
+// grownFrom parts the values into those that are told whole, nil for too much to tell, and those of which the caller has most.
+func (w *waiters) grownFrom(has map[string]pregel.Had, given map[string]pregel.Value, values map[string]pregel.Held) (map[string]pregel.Value, map[string]pregel.Grown) {
 	whole, grown, told := map[string]pregel.Value{}, map[string]pregel.Grown{}, map[string]*pregel.HadList{}
+	size := 0
 	for _, name := range workflow.DeterministicKeys(values) {
 		if had, asked := has[name]; asked {
 			told[name] = pregel.HadOf(values[name], w.told[name])
@@ -128,22 +128,16 @@ func (w *waiters) grownFrom(has map[string]pregel.Had, given, values map[string]
 				continue
 			}
 		}
-		whole[name] = values[name]
-	}
-	w.told = told
-	return whole, grown
-}
-
-// outputIn are the values of these channels; nil is all of them.
-func outputIn(output []string, values map[string]pregel.Value) map[string]pregel.Value {
-	if output == nil {
-		return values
-	}
-	out := map[string]pregel.Value{}
-	for _, name := range output {
-		if v, ok := values[name]; ok {
-			out[name] = v
+		if size += values[name].Len(); size > maxStanding {
+			continue
 		}
+		whole[name] = values[name].Value()
 	}
-	return out
+	if len(has) > 0 {
+		w.told = told
+	}
+	if size > maxStanding {
+		return nil, nil
+	}
+	return whole, grown
 }

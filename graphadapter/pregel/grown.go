@@ -21,7 +21,7 @@ const MinHad = 2 << 10
 // HadList is a long list that somebody has. It is never changed.
 type HadList struct {
 	Had   Had
-	Value Value
+	Value Held
 
 	before Had // of a list that this one goes on behind; zero for none that is known
 	sum    *valueDigest
@@ -29,16 +29,16 @@ type HadList struct {
 
 // HadOf is what one has who has v; nil when that is no long list. Of one that has grown since before, which may be nil, only what is
 // new is looked at.
-func HadOf(v Value, before *HadList) *HadList {
-	if len(v) < MinHad || !isList(v) {
+func HadOf(v Held, before *HadList) *HadList {
+	if v.Len() < MinHad || !v.isList() {
 		return nil
 	}
 	var sum *valueDigest
 	if before != nil {
 		sum = before.sum
 	}
-	sum = digestValue(Hold(v), sum)
-	now := &HadList{Value: v, sum: sum, Had: Had{Bytes: len(v), Digest: textOf(sum.hash.Sum(nil))}}
+	sum = digestValue(v, sum)
+	now := &HadList{Value: v, sum: sum, Had: Had{Bytes: v.Len(), Digest: textOf(sum.hash.Sum(nil))}}
 	if sum.grows {
 		now.before = before.Had
 	}
@@ -76,47 +76,48 @@ func (g Grown) Without(given Value) Grown {
 // Since tells the list in terms of what somebody has; it reports false when that is another list. Who has the list before this one costs
 // nothing; who has an older one costs the digest of that.
 func (l *HadList) Since(h Had) (Grown, bool) {
-	if l == nil || h.Bytes < MinHad || h.Bytes > len(l.Value) {
+	if l == nil || h.Bytes < MinHad || h.Bytes > l.Value.Len() {
 		return Grown{}, false
 	}
+	text, _ := l.Value.open()
 	last := h.Bytes - 1
-	if h.Bytes < len(l.Value) && l.Value[last] != ',' {
+	if last < len(text) && text[last] != ',' {
 		return Grown{}, false
 	}
 	if h != l.Had && h != l.before {
-		if sum := sha256.Sum256(l.Value[:last]); textOf(sum[:]) != h.Digest {
+		if sum := sha256.Sum256(text[:last]); textOf(sum[:]) != h.Digest {
 			return Grown{}, false
 		}
 	}
 	g := Grown{From: h.Bytes}
-	if h.Bytes < len(l.Value) {
-		g.More = slices.Concat(emptyList[:1], l.Value[last+1:])
+	if last < len(text) {
+		g.More = slices.Concat(emptyList[:1], text[h.Bytes:], emptyList[1:])
 	}
 	return g, true
 }
 
 // Value is the whole value, for who has what it is told in terms of, and has given this; it reports false for who has another, or
 // none.
-func (g Grown) Value(has *HadList, given Value) (Value, bool) {
+func (g Grown) Value(has *HadList, given Value) (Held, bool) {
 	if has == nil || has.Had.Bytes != g.From {
-		return nil, false
+		return Held{}, false
 	}
-	lists := []Value{has.Value}
+	var lists []Value
 	if g.Given {
 		lists = append(lists, given)
 	}
 	if g.More != nil {
 		lists = append(lists, g.More)
 	}
-	for i, l := range lists[1:] {
+	for i, l := range lists {
 		more, err := compact(l)
 		if err != nil || !isList(more) || bytes.Equal(more, emptyList) {
-			return nil, false
+			return Held{}, false
 		}
-		lists[i+1] = more
+		lists[i] = more
 	}
-	if len(lists) == 1 {
+	if len(lists) == 0 {
 		return has.Value, true
 	}
-	return joinLists(lists...), true
+	return has.Value.with(lists), true
 }

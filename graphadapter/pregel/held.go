@@ -21,11 +21,12 @@ type grown struct {
 	whole Value
 }
 
-// room is memory that versions of a list share: each has the first bytes of it. Only the longest is appended to in place, a
-// second list that goes on from an earlier one has a room of its own.
+// room is memory that versions of a list share: each has the first bytes of it. Only the longest is appended to in place. A
+// list that goes on from an earlier one in another way has a room of its own; one that goes on in the same way, as when a
+// workflow does what its activity did, has the same memory.
 type room struct {
 	mu   sync.Mutex
-	used int
+	text Value // of the longest
 }
 
 // Hold returns a value to be held.
@@ -98,6 +99,8 @@ func (h Held) Beyond(before Held) (more Value, ok bool) {
 	return slices.Concat(emptyList[:1], text[len(had)+1:], emptyList[1:]), true
 }
 
+func (h Held) isList() bool { return isList(h.text) }
+
 // is reports whether both are at the same place in memory, which they never change.
 func (h Held) is(other Held) bool {
 	return len(h.text) == len(other.text) && h.grown == other.grown && (len(h.text) == 0 || &h.text[0] == &other.text[0])
@@ -127,20 +130,25 @@ func (h Held) with(lists []Value) Held {
 			return Hold(joined)
 		}
 		text := joined[: len(joined)-1 : len(joined)-1]
-		return Held{text: text, grown: &grown{room: &room{used: len(text)}}}
+		return Held{text: text, grown: &grown{room: &room{text: text}}}
 	}
 	more := joinLists(lists...)
 	if len(more) == len(emptyList) {
 		return h
 	}
+	more = more[:len(more)-1]
+	more[0] = ','
 	r := h.grown.room
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	n := len(h.text)
+	if bytes.HasPrefix(r.text[n:], more) {
+		return Held{text: r.text[:n+len(more)], grown: &grown{room: r}}
+	}
 	text := h.text
-	if r.used != len(text) { // another one has been made of it
+	if len(r.text) != n { // another one has been made of it
 		r, text = &room{}, slices.Clip(text)
 	}
-	text = append(append(text, ','), more[1:len(more)-1]...)
-	r.used = len(text)
-	return Held{text: text, grown: &grown{room: r}}
+	r.text = append(text, more...)
+	return Held{text: r.text, grown: &grown{room: r}}
 }

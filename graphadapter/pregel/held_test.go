@@ -81,6 +81,9 @@ func TestAListIsAllThatWasAppended(t *testing.T) {
 			}
 			more := rapid.SliceOfN(piece, 1, 3).Draw(t, "more")
 			next := version{held: from.held.with(more), pieces: append(from.pieces[:len(from.pieces):len(from.pieces)], more...)}
+			if again := from.held.with(more); string(again.Value()) != string(next.want()) {
+				t.Fatalf("appended once more it is %.80q", again)
+			}
 			next.sum = digestValue(next.held, rapid.SampledFrom(versions).Draw(t, "digested after").sum)
 			versions = append(versions, next)
 			before := rapid.SampledFrom(versions).Draw(t, "in terms of")
@@ -130,6 +133,29 @@ func TestListsGrowSideBySide(t *testing.T) {
 		t.Error("the list that they began with is another one")
 	}
 }
+
+// TestTheSameListTwiceIsOne: a workflow that does what its activity did has the same memory, also when the list was moved; another
+// list has not, and both stay what they are.
+func TestTheSameListTwiceIsOne(t *testing.T) {
+	item := func(c string) []Value { return []Value{Value(`["` + strings.Repeat(c, 4*maxPlain) + `"]`)} }
+	first := Hold(Value("[]")).with(item("a"))
+	second := first
+	for _, c := range []string{"b", "c", "d"} {
+		first = first.with(item(c))
+	}
+	for _, c := range []string{"b", "c", "d"} {
+		second = second.with(item(c))
+	}
+	if !first.sameMemory(second) || string(first.Value()) != string(second.Value()) {
+		t.Error("the same items were appended twice, into two places")
+	}
+	other, longer := first.with(item("e")), first.with(item("ee"))
+	if other.sameMemory(longer) || string(other.Value()) == string(longer.Value()) {
+		t.Error("two lists are taken for one")
+	}
+}
+
+func (h Held) sameMemory(other Held) bool { return &h.text[0] == &other.text[0] }
 
 // TestToAppendCopiesWhatIsAppended: in the memory that it has, and a list that has none left is moved as often as its size
 // grows by a quarter.

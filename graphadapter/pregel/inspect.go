@@ -35,7 +35,7 @@ type TaskSnapshot struct {
 // it tells of the superstep: all its tasks, with all that they asked. (Section 10.1 of the semantics.) It fails with
 // *InvalidUpdateError when those writes conflict.
 func (p *Program) Snapshot(t *Thread, r *Record, newest bool) (*Snapshot, error) {
-	return p.snapshot(t, r, newest, nil)
+	return snapshot(p, t, r, newest, nil)
 }
 
 // Now shows the newest record. Finished tasks' writes that conflict cannot be shown: then it is the record as it was before
@@ -47,15 +47,41 @@ func (p *Program) Now(t *Thread) (*Snapshot, error) {
 	return p.Snapshot(t, t.Head, false)
 }
 
-func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*Snapshot, error) {
+// NowHeld is Now with the output's values as they are held, and none in the snapshot: nothing is copied of a long list.
+func (p *Program) NowHeld(t *Thread) (*Snapshot, map[string]Held, error) {
+	s, shown, err := outline(p, t, t.Head, true, nil)
+	if err != nil {
+		s, shown, err = outline(p, t, t.Head, false, nil)
+	}
+	if err != nil || shown == nil {
+		return s, nil, err
+	}
+	return s, p.held(shown, p.outputs), nil
+}
+
+func snapshot(p *Program, t *Thread, r *Record, newest bool, nodes []string) (*Snapshot, error) {
+	out, shown, err := outline(p, t, r, newest, nodes)
+	switch {
+	case err != nil:
+		return nil, err
+	case shown == nil:
+		out.Values = map[string]Value{}
+	default:
+		out.Values = p.StateOf(shown)
+	}
+	return out, nil
+}
+
+// outline is a snapshot without its values, and the checkpoint that has them; nil for a thread without any.
+func outline(p *Program, t *Thread, r *Record, newest bool, nodes []string) (*Snapshot, *Checkpoint, error) {
 	if r == nil {
-		return &Snapshot{Step: emptyStep, Values: map[string]Value{}, Next: []string{}, Tasks: []TaskSnapshot{}}, nil
+		return &Snapshot{Step: emptyStep, Next: []string{}, Tasks: []TaskSnapshot{}}, nil, nil
 	}
 	l := &Loop{prog: p, rec: r, work: p.loaded(r.Checkpoint)}
 	planned := p.plan(l.work, false)
 	// Control writes show in the values, not in what comes next.
 	if err := l.applyControl(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := &Snapshot{Checkpoint: r.Checkpoint.ID, Parent: r.Checkpoint.Parent, Source: r.Checkpoint.Source,
 		Step: r.Checkpoint.Step, Next: []string{}, Tasks: []TaskSnapshot{}}
@@ -79,11 +105,10 @@ func (p *Program) snapshot(t *Thread, r *Record, newest bool, nodes []string) (*
 	if parts := l.parts(); len(parts) > 0 {
 		var err error
 		if shown, err = p.applyAs(asPreview, l.work, parts); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	out.Values = p.StateOf(shown)
-	return out, nil
+	return out, shown, nil
 }
 
 // inner is the state of the subgraph that a task runs, an empty one before it began; nil when there is no subgraph, when
@@ -93,7 +118,7 @@ func (p *Program) inner(t *Thread, rec *TaskRecord, newest bool, nodes []string)
 	if sub == nil || sub.Spec.Memory == MemoryNone {
 		return nil
 	}
-	state, err := sub.snapshot(t, child, newest, append(slices.Clip(nodes), rec.Node))
+	state, err := snapshot(sub, t, child, newest, append(slices.Clip(nodes), rec.Node))
 	if err != nil {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error)
 		return view, ctx.Err() // the server's records tell
 	}
 	c.ended.note(req.Thread, true)
-	c.outputs.keep(req.Thread, ended.Output)
+	c.outputs.keep(req.Thread, ended.Output, nil)
 	return ended, nil
 }
 

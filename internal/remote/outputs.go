@@ -42,14 +42,18 @@ func (o *outputs) of(thread string) output {
 	return item.Value()
 }
 
-// keep keeps the long lists of a thread's output, and forgets the ones before.
-func (o *outputs) keep(thread string, values map[string]pregel.Value) {
+// keep keeps the long lists of a thread's output, and forgets the ones before. Those that are held already are not copied.
+func (o *outputs) keep(thread string, values map[string]pregel.Value, held map[string]pregel.Held) {
 	before := o.of(thread)
 	now, size := output{lists: map[string]*pregel.HadList{}, decoded: before.decoded}, 0
 	for name, v := range values {
-		if had := pregel.HadOf(v, before.lists[name]); had != nil {
+		list, ok := held[name]
+		if !ok {
+			list = pregel.Hold(v)
+		}
+		if had := pregel.HadOf(list, before.lists[name]); had != nil {
 			now.lists[name] = had
-			size += len(v)
+			size += had.Had.Bytes
 		}
 	}
 	o.mu.Lock()
@@ -73,7 +77,7 @@ func (o *outputs) keep(thread string, values map[string]pregel.Value) {
 
 func (o output) size() (bytes uint64) {
 	for _, had := range o.lists {
-		bytes += uint64(len(had.Value))
+		bytes += uint64(had.Had.Bytes)
 	}
 	return bytes
 }

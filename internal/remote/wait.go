@@ -91,14 +91,14 @@ func (w waiter) shown(ctx context.Context, run string, reply protocol.RestReply)
 // rested is the view of a run as it told when it came to rest, or had ended; stands is false when it goes on, or may. What did not
 // fit the reply is asked for.
 func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply) (v thread.View, stands bool, err error) {
-	defer func() {
-		if err == nil && stands {
-			w.outputs.keep(w.thread, v.Output)
-		}
-	}()
 	w.ended.note(w.thread, reply.Ends)
 	last, s := &lastRun{thread: w.thread, runID: run}, reply.Stands
-	w.complete(s)
+	held := w.complete(s)
+	defer func() {
+		if err == nil && stands {
+			w.outputs.keep(w.thread, v.Output, held)
+		}
+	}()
 	switch {
 	case reply.Moved:
 		return v, false, nil
@@ -134,11 +134,12 @@ func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply
 }
 
 // complete puts what the waiter has in place of what the reply tells by what is new in it. A reply to an earlier call may be in terms
-// of what the waiter has no more: then the values are asked for.
-func (w waiter) complete(s *protocol.Standing) {
+// of what the waiter has no more: then the values are asked for. It returns these values as the next turn's are made of them.
+func (w waiter) complete(s *protocol.Standing) map[string]pregel.Held {
 	if s == nil || s.State == nil {
-		return
+		return nil
 	}
+	held := map[string]pregel.Held{}
 	var given map[string]pregel.Value
 	if sent, err := json.Marshal(w.input); err == nil && len(s.Grown) > 0 { // as the run got it
 		given = protocol.GivenBy(sent)
@@ -147,13 +148,14 @@ func (w waiter) complete(s *protocol.Standing) {
 		v, ok := grown.Value(w.has[name], given[name])
 		if !ok {
 			s.State = nil
-			return
+			return nil
 		}
 		if s.State.Snapshot.Values == nil {
 			s.State.Snapshot.Values = map[string]pregel.Value{}
 		}
-		s.State.Snapshot.Values[name] = v
+		held[name], s.State.Snapshot.Values[name] = v, v.Value()
 	}
+	return held
 }
 
 func standingView(last *lastRun, s *protocol.Standing) thread.View {
