@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,6 +85,26 @@ func (l *list) UnmarshalJSON(text []byte) error {
 	err := json.Unmarshal(text, &all)
 	*l = all
 	return err
+}
+
+// listed is a list in a request's query: a parameter that is given several times, names with commas between them, or a list in JSON, as
+// version 2.0.0 of the SDK for JavaScript writes one.
+func listed(r *http.Request, name string) (all list) {
+	for _, value := range r.URL.Query()[name] {
+		var some list
+		if strings.HasPrefix(value, "[") && some.UnmarshalJSON([]byte(value)) == nil {
+			all = append(all, some...)
+			continue
+		}
+		all = append(all, strings.Split(value, ",")...)
+	}
+	return all
+}
+
+// affirmed reports whether a parameter of a request's query says yes: clients write true, True or 1.
+func affirmed(r *http.Request, name string) bool {
+	yes, err := strconv.ParseBool(r.URL.Query().Get(name))
+	return err == nil && yes
 }
 
 // contains reports whether v has all that wanted has: of objects the members, of anything else the value.

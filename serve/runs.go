@@ -202,7 +202,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query := r.URL.Query()
-	p := page{Select: query["select"]}
+	p := page{Select: listed(r, "select")}
 	for name, into := range map[string]*int{"limit": new(int), "offset": &p.Offset} {
 		if given := query.Get(name); given != "" {
 			if *into, err = strconv.Atoi(given); err != nil {
@@ -272,7 +272,7 @@ func (s *Server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 // joined is the run that a path names, to be waited for, and whether it is to be cancelled when the caller goes: that takes more than
 // reading it.
 func (s *Server) joined(r *http.Request) (t record.Thread, run *record.Run, cancel bool, err error) {
-	if cancel = r.URL.Query().Get("cancel_on_disconnect") == "true"; cancel {
+	if cancel = affirmed(r, "cancel_on_disconnect"); cancel {
 		r = r.WithContext(as(r.Context(), access.Threads, access.Run))
 	}
 	t, run, err = s.runIn(r)
@@ -300,7 +300,7 @@ func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.index.note(t.Line())
-	if wait := r.URL.Query().Get("wait"); wait == "1" || wait == "true" {
+	if affirmed(r, "wait") {
 		answer(w, http.StatusOK, object{})
 		return nil
 	}

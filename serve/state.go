@@ -25,7 +25,7 @@ func (s *Server) stateRoutes() []route {
 }
 
 func (s *Server) getState(w http.ResponseWriter, r *http.Request) error {
-	return s.showState(w, r, checkpointRef{CheckpointID: r.PathValue("checkpoint_id")}, r.URL.Query().Get("subgraphs") == "true")
+	return s.showState(w, r, checkpointRef{CheckpointID: r.PathValue("checkpoint_id")}, affirmed(r, "subgraphs"))
 }
 
 // stateAtBody names the checkpoint whose state is asked for.

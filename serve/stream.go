@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
@@ -72,11 +71,8 @@ func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := &streaming{server: s, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: run.Resumable}
-	if wanted := r.URL.Query()["stream_mode"]; len(wanted) > 0 {
-		f.modes = nil
-		for _, m := range wanted {
-			f.modes = append(f.modes, strings.Split(m, ",")...)
-		}
+	if wanted := listed(r, "stream_mode"); len(wanted) > 0 {
+		f.modes = wanted
 	}
 	from := r.Header.Get("Last-Event-ID")
 	f.out = newSSE(w)

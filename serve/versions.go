@@ -155,7 +155,7 @@ func (s assistants) deleteAssistant(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if q := r.URL.Query().Get("delete_threads"); q == "true" || q == "True" || q == "1" {
+	if affirmed(r, "delete_threads") {
 		if err := s.deleteThreads(r, a.ID); err != nil {
 			return err
 		}

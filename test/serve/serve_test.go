@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -242,8 +243,9 @@ func TestStreamsGoOnAtAnotherServer(t *testing.T) {
 	id := w.thread()
 	run := w.run(id, object{"assistant_id": "slow", "input": object{"steps": 8, "delay_ms": 150}, "durability": "sync",
 		"stream_mode": []string{"updates", "values"}, "stream_resumable": true})
+	query := ""
 	join := func(after string, enough func(sent) bool) []sent {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", w.base+"/threads/"+id+"/runs/"+run+"/stream", nil)
+		req, err := http.NewRequestWithContext(t.Context(), "GET", w.base+"/threads/"+id+"/runs/"+run+"/stream"+query, nil)
 		require.NoError(t, err)
 		req.Header.Set("Last-Event-ID", after)
 		resp, err := http.DefaultClient.Do(req)
@@ -259,6 +261,12 @@ func TestStreamsGoOnAtAnotherServer(t *testing.T) {
 	rest := join(first[len(first)-1].ID, all)
 	require.Equal(t, join("-1", all), append(first, rest...))
 	require.Len(t, rest, 8+7) // values of 8 ticks, and the updates of all but the first
+	for _, modes := range []string{"stream_mode=updates", "stream_mode=updates,x", "stream_mode=x&stream_mode=updates", "stream_mode=" + url.QueryEscape(`["updates"]`)} {
+		query = "?" + modes
+		for _, e := range join("-1", all)[1:] {
+			require.Equal(t, "updates", e.Event, modes)
+		}
+	}
 }
 
 // A run that is to be cancelled when its client goes is not when the server goes, as in a deploy: the client joins it at another one.
