@@ -82,7 +82,8 @@ def _(base, control):
 
 @scenario("RemoteGraph: invoke, state, stream")
 def _(base, control):
-    g, conf = RemoteGraph("steps", url=base), {"configurable": {"thread_id": str(uuid.uuid4())}}
+    of = get_sync_client(url=base).assistants.search(graph_id="steps")[0]["assistant_id"]
+    g, conf = RemoteGraph(of, url=base), {"configurable": {"thread_id": str(uuid.uuid4())}}
     equal(g.invoke({"note": "x"}, conf)["log"], ["a:x", "b:x", "c:x"])
     equal(list(g.get_state(conf).next), [])
     equal([list(u) for u in g.stream({"note": "y"}, conf, stream_mode="updates")], [["a"], ["b"], ["c"]])

@@ -36,7 +36,7 @@ func (b *bed) suites() []suite {
 	all := []suite{own("scenarios.py", b.clients.python, 1), own("remote.py", b.clients.python, 1), own("scenarios.mjs", "node", 1)}
 	if b.kit != "" {
 		python, js := own("run.py", b.clients.python, 1), own("run.mjs", "node", 1)
-		python.dir, python.args = b.clients.kit(), []string{"run.py", b.front.url}
+		python.dir, python.args = b.clients.kit(), []string{"run.py", b.front.url, "--jobs", "4"}
 		js.dir, js.args = b.clients.kit(), []string{"run.mjs", b.front.url}
 		all = append(all, python, js)
 	}
