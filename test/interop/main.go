@@ -64,13 +64,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 // test with: that is said, and no failure.
 func execute(args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
-	if err == nil {
-		for _, name := range []string{"python3", "node", "npm"} {
-			if _, lacks := exec.LookPath(name); lacks != nil {
-				fmt.Fprintf(stderr, "interop: skipped: there is no %s (Debian: apt-get install python3-venv nodejs npm)\n", name)
-				return 0
-			}
-		}
+	if lacks := missing(); err == nil && lacks != "" {
+		fmt.Fprintf(stderr, "interop: skipped: there is no %s (Debian: apt-get install python3-venv nodejs npm)\n", lacks)
+		return 0
 	}
 	var base bed
 	trial := stack.Trial{Name: "interop", Stderr: stderr, Programs: stack.Agents,
@@ -86,4 +82,20 @@ func execute(args []string, stdout, stderr io.Writer) int {
 		defer base.stop()
 		return base.run(ctx, stdout)
 	})
+}
+
+// missing is what the clients need and this machine has not, "" for nothing.
+func missing() string {
+	for _, name := range []string{"python3", "node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return name
+		}
+	}
+	if exec.Command("python3", "-c", "import ensurepip, venv").Run() != nil {
+		return "venv of python3"
+	}
+	if exec.Command("node", "-e", "process.exit(+process.versions.node.split('.')[0] >= 20 ? 0 : 1)").Run() != nil {
+		return "node of version 20 or newer"
+	}
+	return ""
 }
