@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo demo-research dev test verify race check tools build bench peers chaos soak clean
+.PHONY: help demo demo-research dev test verify race check tools build bench peers chaos soak interop clean
 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
@@ -20,6 +20,14 @@ EVERY ?= 30s
 LANGGRAPH ?=
 LANGGRAPHJS ?=
 
+# For make interop: a folder with a run.py and a run.mjs to run too, the database (sqlite or postgres), how often everything is run, and
+# the interval between two kills of worker and server, 0 for none; with kills scenarios whose names match EXCEPT may fail.
+KIT ?=
+STORE ?= sqlite
+ROUNDS ?= 1
+KILL ?= 0
+EXCEPT ?=
+
 help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
 	@echo 'make demo-research   four experts, a data set, a question, a killed worker, one report'
@@ -31,6 +39,7 @@ help:
 	@echo 'make peers   what users wait, beside hand-written workflows and LangGraph (LANGGRAPH=python LANGGRAPHJS=folder); an hour and a half'
 	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); twenty minutes, N=20 two'
 	@echo 'make soak    one thread of $(SUPERSTEPS) supersteps whose workers are killed; a quarter of an hour, SUPERSTEPS=2000 QUESTIONS=20 two minutes'
+	@echo 'make interop the clients of LangGraph, installed from PyPI and npm, against superstep serve; two minutes'
 	@echo 'make build   the commands, in ./bin'
 	@echo '($(FIRST))'
 
@@ -101,5 +110,9 @@ soak:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/soak ./test/soak
 	exec $(BIN)/soak -supersteps $(SUPERSTEPS) -questions $(QUESTIONS) -every $(EVERY)
 
+interop:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./test/interop
+	exec $(BIN)/$@ -kit '$(KIT)' -store $(STORE) -rounds $(ROUNDS) -kill $(KILL) -except '$(EXCEPT)'
+
 clean:
-	rm -rf $(BIN) .demo .dev test/bench/results
+	rm -rf $(BIN) .interop .demo .dev test/bench/results

@@ -53,6 +53,7 @@ var elsewhere = map[string]string{
 	"make peers LANGGRAPH=lg/bin/python LANGGRAPHJS=lgjs":        "../test/bench/peers/run_test.go",
 	"go run ./test/bench/peers --help":                           "../test/bench/peers/peers_test.go",
 	"make chaos":                                                 "../test/chaos/chaos_test.go",
+	"make interop":                                               "../.ci/run",
 	"make soak":                                                  "../test/soak/soak_test.go",
 	"go run ./devserver":                                         "../devserver/process_test.go",
 	"go run ./test/conformance":                                  "../test/conformance/conformance_test.go",

@@ -60,6 +60,9 @@ func (a *asking) take(ctx context.Context, s *Server, stage string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.goOn(ctx, there.Under, body); err != nil {
+		return err
+	}
 	if a.run, err = s.run(ctx, a.thread.ID, of, spec, body); err != nil {
 		return err
 	}

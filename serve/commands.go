@@ -138,6 +138,7 @@ func (s commands) respond(r *http.Request, params json.RawMessage) (*asking, err
 	}
 	answers := object{}
 	for _, one := range p.Responses {
+		one.Interrupt = questionIn(one.Interrupt)
 		if !slices.ContainsFunc(view.Questions, func(q thread.Question) bool { return q.ID == one.Interrupt }) {
 			return nil, &commandFault{commandNoAnswer, refuse(http.StatusNotFound, "the thread does not ask %q: read its state", one.Interrupt)}
 		}

@@ -67,7 +67,7 @@ func (t *teller) of(p thread.Part) []event {
 	}
 	switch p.Mode {
 	case thread.StreamValues:
-		add("values", shownJSON(p.Data, t.conversations))
+		add("values", valuesOut(p.Data, t.conversations))
 	case thread.StreamUpdates:
 		update := t.update(p.Data)
 		add("updates", update)
@@ -111,7 +111,10 @@ func (t *teller) update(data json.RawMessage) json.RawMessage {
 		return data
 	}
 	for node, writes := range nodes {
-		if !strings.HasPrefix(node, "__") {
+		switch {
+		case node == "__interrupt__":
+			nodes[node] = questionsOut(writes)
+		case !strings.HasPrefix(node, "__"):
 			nodes[node] = shownJSON(writes, t.conversations)
 		}
 	}
@@ -132,6 +135,9 @@ func (t *teller) task(data json.RawMessage) object {
 			task[name] = shownJSON(v, t.conversations)
 		}
 	}
+	if v, ok := task["interrupts"]; ok {
+		task["interrupts"] = questionsOut(v)
+	}
 	var failure struct{ Type, Message string }
 	if v := task["error"]; given(v) && json.Unmarshal(v, &failure) == nil {
 		task["error"] = raw(failure.Type + ": " + failure.Message)
@@ -144,7 +150,7 @@ func (t *teller) checkpoint(data json.RawMessage) object {
 	if json.Unmarshal(data, &c) != nil {
 		return object{}
 	}
-	c["values"] = shownJSON(c["values"], t.conversations)
+	c["values"] = valuesOut(c["values"], t.conversations)
 	var tasks []json.RawMessage
 	if json.Unmarshal(c["tasks"], &tasks) == nil {
 		for i := range tasks {

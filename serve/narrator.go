@@ -209,7 +209,7 @@ func (n *narrator) questions(p thread.Part, asks json.RawMessage) []happened {
 		}
 		n.asked[q.ID] = true
 		out = append(out, happened{channel: channelInput, method: "input.requested", space: n.space(p.Namespace), at: p.Time,
-			data: map[string]any{"interrupt_id": q.ID, "payload": q.Value}})
+			data: map[string]any{"interrupt_id": questionOut(q.ID), "payload": q.Value}})
 	}
 	return out
 }

@@ -137,7 +137,7 @@ type asked struct {
 func askedOf(questions []thread.Question) []asked {
 	out := []asked{}
 	for _, q := range questions {
-		out = append(out, asked{q.ID, q.Value, q.Schema})
+		out = append(out, asked{questionOut(q.ID), q.Value, q.Schema})
 	}
 	return out
 }

@@ -249,19 +249,3 @@ func (c *command) route(into *pregel.Command) error {
 	}
 	return nil
 }
-
-// resumeOf is an answer, or answers by the ids of their questions.
-func resumeOf(v json.RawMessage) *pregel.Resume {
-	var byID object
-	if json.Unmarshal(v, &byID) != nil || len(byID) == 0 {
-		return &pregel.Resume{Scalar: pregel.Value(v)}
-	}
-	answers := map[string]pregel.Value{}
-	for id, value := range byID {
-		if !strings.HasPrefix(id, "q-") {
-			return &pregel.Resume{Scalar: pregel.Value(v)}
-		}
-		answers[id] = pregel.Value(value)
-	}
-	return &pregel.Resume{ByID: answers}
-}

@@ -203,6 +203,7 @@ var arrows = []arrow{
 	{from: "test/wire", ours: anything, theirs: anything},
 	{from: "test/serve", ours: anything, theirs: anything},
 	{from: "test/soak", ours: anything, theirs: anything},
+	{from: "test/interop", ours: anything, theirs: anything},
 	{from: "test/store", ours: anything, theirs: anything},
 	{from: "test/conformance/...", ours: []string{"", "thread/...", "message", "test/conformance/...", "graphadapter/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/...", ours: []string{"", "job/leader", "thread/...", "message", "examples/...", "cli", "approval/...", "job", "job/planner"}, theirs: anything},

@@ -26,12 +26,14 @@ type Programs struct {
 var (
 	Refund   = []string{"devserver", "payments", "worker", "superstep"}
 	Research = []string{"devserver", "research", "superstep"}
+	// Agents is the worker and server of the graphs that clients of the agent server's protocol are tested with.
+	Agents = []string{"devserver", "agents"}
 )
 
 // sources are their packages, from the root of the repository.
 var sources = map[string]string{
 	"devserver": "devserver", "payments": "examples/refund/payments/cmd", "worker": "worker", "superstep": "cmd/superstep",
-	"research": "examples/research/cmd",
+	"research": "examples/research/cmd", "agents": "test/serve",
 }
 
 // Root returns the directory of the repository, which the working directory must be in.
@@ -51,7 +53,7 @@ func Root(ctx context.Context) (string, error) {
 // Build builds the programs into the repository's directory bin, which takes minutes when the Temporal server was
 // never compiled and seconds when nothing changed, and returns copies in dir, which later builds leave alone. It builds
 // as go build and go test do, so the build cache serves them all; the race detector is left out, as the server would be
-// many times slower. names are [Refund] or [Research]. on is told of each program before it is built; it may be nil.
+// many times slower. names are [Refund], [Research] or [Agents]. on is told of each program before it is built; it may be nil.
 func Build(ctx context.Context, set *processes.Set, root, dir string, names []string, on func(name string)) (Programs, error) {
 	b := build{set: set, root: root, dir: dir}
 	paths := map[string]string{}
@@ -65,7 +67,7 @@ func Build(ctx context.Context, set *processes.Set, root, dir string, names []st
 		}
 		paths[name] = path
 	}
-	return Programs{Devserver: paths["devserver"], Payments: paths["payments"], Worker: cmp.Or(paths["worker"], paths["research"]),
+	return Programs{Devserver: paths["devserver"], Payments: paths["payments"], Worker: cmp.Or(paths["worker"], paths["research"], paths["agents"]),
 		Superstep: paths["superstep"]}, nil
 }
 

@@ -29,6 +29,8 @@ type Config struct {
 	Dir string
 	// AnyPort takes free ports even where the usual ones are free.
 	AnyPort bool
+	// Postgres is the DSN of the server's database, "" for a file in Dir.
+	Postgres string
 	// Env is added to the workers' environment: "REFUND_LIMIT=5000".
 	Env []string
 	// Drain is how long a worker that is stopped lets running tasks finish.
@@ -68,11 +70,14 @@ func Start(ctx context.Context, set *processes.Set, programs Programs, cfg Confi
 var announced = regexp.MustCompile(`^devserver (\S+) +web UI (\S+)`)
 
 func (s *Stack) startServer(ctx context.Context) error {
+	database := []string{"--db", s.file("superstep.db")}
+	if s.cfg.Postgres != "" {
+		database = []string{"--postgres", s.cfg.Postgres}
+	}
 	p, err := s.start(ctx, processes.Command{
 		Name: "devserver", Path: s.programs.Devserver,
-		Args: []string{"--db", s.file("superstep.db"), "--port", s.port(DefaultAddress), "--ui-port", s.port(DefaultWebUI),
-			"--live-port", s.port(DefaultLive),
-			"--ready-file", s.file("devserver.ready")},
+		Args: append(database, "--port", s.port(DefaultAddress), "--ui-port", s.port(DefaultWebUI),
+			"--live-port", s.port(DefaultLive), "--ready-file", s.file("devserver.ready")),
 		ReadyFile: s.file("devserver.ready"), ReadyLine: announced, StopWithin: 20 * time.Second,
 	})
 	if err != nil {
@@ -103,7 +108,7 @@ func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
 	return s.start(ctx, processes.Command{
 		Name: name, Path: s.programs.Worker,
 		Args: []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
-		Env:  append(s.env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
+		Env:  append(s.Env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
 		StopWithin: s.cfg.Drain + 10*time.Second,
 	})
 }
@@ -111,14 +116,14 @@ func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
 // Superstep runs the command line against the stack and returns its exit code. out gets what it writes.
 func (s *Stack) Superstep(ctx context.Context, out io.Writer, args ...string) (exit int, err error) {
 	return s.set.Run(ctx, processes.Command{
-		Name: "superstep", Path: s.programs.Superstep, Args: args, Env: s.env(), Output: out,
+		Name: "superstep", Path: s.programs.Superstep, Args: args, Env: s.Env(), Output: out,
 	})
 }
 
 // Draw writes the drawing of the refund example's graph.
 func (s *Stack) Draw(ctx context.Context, out io.Writer) error {
 	code, err := s.set.Run(ctx, processes.Command{
-		Name: "graph", Path: s.programs.Superstep, Args: []string{"graph", "refund"}, Env: s.env(), Output: out,
+		Name: "graph", Path: s.programs.Superstep, Args: []string{"graph", "refund"}, Env: s.Env(), Output: out,
 	})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("the graph is not drawn:\n%s", s.set.Tail("graph", shownLines))
@@ -135,8 +140,8 @@ func (s *Stack) start(ctx context.Context, c processes.Command) (*processes.Proc
 
 func (s *Stack) file(name string) string { return filepath.Join(s.cfg.Dir, name) }
 
-// env is this process's environment, with this stack's addresses in place of any other Temporal connection's.
-func (s *Stack) env() []string {
+// Env is this process's environment, with this stack's addresses in place of any other Temporal connection's.
+func (s *Stack) Env() []string {
 	var env []string
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "TEMPORAL_") && !strings.HasPrefix(pair, "PAYMENTS_URL=") {

@@ -29,7 +29,7 @@ func TestEnvKeepsOtherConnectionsOut(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "other:7233")
 	t.Setenv("PAYMENTS_URL", "http://other")
 	t.Setenv("OTHER", "kept")
-	env := (&Stack{Address: "mine:1", Payments: "http://mine:2", cfg: Config{Dir: "dir"}}).env()
+	env := (&Stack{Address: "mine:1", Payments: "http://mine:2", cfg: Config{Dir: "dir"}}).Env()
 	require.Subset(t, env, []string{"OTHER=kept", "TEMPORAL_ADDRESS=mine:1", "PAYMENTS_URL=http://mine:2",
 		"TEMPORAL_CONFIG_FILE=" + filepath.Join("dir", "temporal.toml")})
 	for _, other := range []string{"TEMPORAL_API_KEY=of another server", "TEMPORAL_ADDRESS=other:7233", "PAYMENTS_URL=http://other"} {

@@ -18,6 +18,10 @@ type Trial struct {
 	Name string
 	// Stderr is told how far it is, and what went wrong.
 	Stderr io.Writer
+	// Programs are those to build, [Refund] unless it says otherwise.
+	Programs []string
+	// Prepare says how the stack runs, once the directory is there, and may start what that needs; nil is a file and any port.
+	Prepare func(ctx context.Context, set *processes.Set, dir string) (Config, error)
 }
 
 // Run is what a trial does with its stack. Whatever it leaves in dir is kept when a promise was broken.
@@ -73,17 +77,28 @@ func (t Trial) within(ctx context.Context, run Run) (broken bool, err error) {
 	return broken, err
 }
 
-// start builds the programs, and starts a Temporal server and the payments service.
+// start builds the programs, and starts a Temporal server and, where it is among them, the payments service.
 func (t Trial) start(ctx context.Context, set *processes.Set, dir string) (*Stack, error) {
 	root, err := Root(ctx)
 	if err != nil {
 		return nil, err
 	}
-	programs, err := Build(ctx, set, root, dir, Refund, func(name string) { fmt.Fprintln(t.Stderr, "building", name) })
+	names := t.Programs
+	if names == nil {
+		names = Refund
+	}
+	programs, err := Build(ctx, set, root, dir, names, func(name string) { fmt.Fprintln(t.Stderr, "building", name) })
 	if err != nil {
 		return nil, err
 	}
-	s, err := Start(ctx, set, programs, Config{Dir: dir, AnyPort: true})
+	cfg := Config{Dir: dir}
+	if t.Prepare != nil {
+		if cfg, err = t.Prepare(ctx, set, dir); err != nil {
+			return nil, err
+		}
+	}
+	cfg.AnyPort = true
+	s, err := Start(ctx, set, programs, cfg)
 	if err == nil {
 		fmt.Fprintln(t.Stderr, "the Temporal server is at", s.Address, "with a web UI at", s.WebUI)
 	}
