@@ -22,9 +22,9 @@ const MaxValueBytes = 256 << 20
 
 const (
 	// wholeBytes is up to which size a value is one object.
-	wholeBytes = 16 << 10
-	// pieceMost bounds a piece.
-	pieceMost = 4 << 15
+	wholeBytes = 64 << 10
+	// A piece has about 40 KiB. Smaller ones make more of them, larger ones make more of what two values have in common different.
+	pieceLeast, pieceMost, pieceBits = 8 << 10, 256 << 10, 15
 	// polynomial is irreducible and chosen at random, once: with another one the same value is cut elsewhere, and shares
 	// nothing with what was stored before.
 	polynomial = chunker.Pol(0x3DA3358B4DC173)
@@ -104,48 +104,24 @@ type cutter struct {
 
 var cutters = sync.Pool{New: func() any { return &cutter{chunker: chunker.New(nil, polynomial)} }}
 
-// cuts are the sizes of the pieces of a value, from its beginning: the bits of their average, and where they end. Most of a long value
-// is in pieces of some 40 KiB: smaller ones make more of them, larger ones make more of what two values have in common different.
-// What changes with a turn of a thread is at both ends of what its run stores: what the run is told is in front, some 30 KiB, and
-// what was said last is behind. So pieces are smaller there, and a turn stores a few KiB. What is behind the last place where
-// the content says that a large piece ends is cut once more. So what is said is stored three times until it is part of a large piece.
-var cuts = []struct{ bits, until int }{{11, 4 << 10}, {13, 64 << 10}, {15, MaxValueBytes}, {13, MaxValueBytes}, {11, MaxValueBytes}}
-
 // cut divides data where its content says so: behind what is inserted, data is cut in the same places as without.
-func cut(data []byte) (pieces [][]byte, err error) {
+func cut(data []byte) ([][]byte, error) {
 	c := cutters.Get().(*cutter)
 	defer cutters.Put(c)
-	rest := data
-	for _, as := range cuts {
-		if pieces, rest, err = c.cut(pieces, rest, as.bits, as.until-(len(data)-len(rest))); err != nil {
+	c.chunker.ResetWithBoundaries(bytes.NewReader(data), polynomial, pieceLeast, pieceMost)
+	c.chunker.SetAverageBits(pieceBits)
+	var pieces [][]byte
+	for {
+		piece, err := c.chunker.Next(c.buffer[:0])
+		if errors.Is(err, io.EOF) {
+			return pieces, nil
+		}
+		if err != nil {
 			return nil, err
 		}
-	}
-	if len(rest) > 0 {
-		pieces = append(pieces, rest)
-	}
-	return pieces, nil
-}
-
-// cut adds pieces of about 1<<bits bytes, until they have so many. The rest begins behind the last of them.
-func (c *cutter) cut(pieces [][]byte, data []byte, bits, until int) (_ [][]byte, rest []byte, err error) {
-	rest = data
-	c.chunker.ResetWithBoundaries(bytes.NewReader(data), polynomial, 1<<bits/4, 4<<bits)
-	c.chunker.SetAverageBits(bits)
-	for at := 0; at < until; {
-		piece, err := c.chunker.Next(c.buffer[:0])
-		if err != nil && !errors.Is(err, io.EOF) {
-			return pieces, nil, err
-		}
 		c.buffer = piece.Data
-		end := at + int(piece.Length)
-		if end >= len(data) || piece.Length == 0 { // where the data ends, it is not the content that says so
-			return pieces, data[at:], nil
-		}
-		pieces, at = append(pieces, data[at:end]), end
-		rest = data[at:]
+		pieces = append(pieces, data[piece.Start:piece.Start+piece.Length])
 	}
-	return pieces, rest, nil
 }
 
 // load returns a payload.

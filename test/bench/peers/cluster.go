@@ -185,7 +185,7 @@ func (t *cluster) ways() (out []*way) {
 	}
 	for _, floor := range floors {
 		out = append(out, &way{name: "floor " + t.store + " " + floor.kind, do: byHand(t.byHand, floor.do), source: &byHandSource,
-			can: func(w *workload) bool { return !w.kills && !w.apart && floor.can(w) }, floor: noWay, langgraph: noWay})
+			can: func(w *workload) bool { return !w.kills && floor.can(w) }, floor: noWay, langgraph: noWay})
 	}
 	return slices.Concat(out, t.followWays(), t.killWays())
 }

@@ -62,9 +62,6 @@ func request(w *workload, mode, id string) thread.StartRequest {
 	if mode == "fused" {
 		r.Durability, r.Fused = superstep.DurabilitySync, true
 	}
-	if w.apart {
-		r.IdleTimeout = -1
-	}
 	return r
 }
 
@@ -105,9 +102,6 @@ func threadBegin(ctx context.Context, u *user, r thread.StartRequest, input fiel
 	options := []superstep.RunOption{superstep.WithDurability(r.Durability)}
 	if r.Fused {
 		options = append(options, superstep.WithFused())
-	}
-	if r.IdleTimeout < 0 {
-		options = append(options, superstep.WithKeepOpen(r.IdleTimeout))
 	}
 	result, err := u.graphs[r.Graph].Thread(u.client, r.Thread).Invoke(ctx, input, options...)
 	return result.Status, result.Output.Step.Get(), err

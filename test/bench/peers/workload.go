@@ -24,8 +24,6 @@ type workload struct {
 	turn int
 	// turns is how many turns a new conversation takes in one operation, whose figures are those of one turn.
 	turns int
-	// apart says that each turn is a run of its own.
-	apart bool
 	// asked says that it is only done when it is named.
 	asked bool
 	// atOnce is how many runs are under way together; the time is that of all of them.
@@ -92,8 +90,6 @@ func (o *options) workloads() []*workload {
 			input: fields{"note": runNote}, kills: true, ops: 1},
 		&workload{name: "bytes-of-turns", about: fmt.Sprintf("a turn of 1 KiB, and what it stores, on average of the first %d of a conversation", o.talk),
 			graph: talkGraph, turns: o.talk, asked: true, ops: 1},
-		&workload{name: "bytes-of-runs", about: fmt.Sprintf("the same, where each of the %d turns is a run of its own", o.talk),
-			graph: talkGraph, turns: o.talk, apart: true, asked: true, ops: 1},
 	)
 }
 
