@@ -96,12 +96,22 @@ func (o *options) workloads() []*workload {
 // talks says that it is a conversation, whose runs are turns.
 func (w *workload) talks() bool { return w.graph == talkGraph }
 
-// caller is the kind of caller that does a long workload: a conversation is had with Thread.Invoke.
-func (w *workload) caller() string {
-	if w.talks() {
-		return "thread"
+// runsCaller is who gives each turn a run of its own.
+const runsCaller = "runs"
+
+// calledBy reports whether a kind of caller does a workload: a long one by one of them, a conversation with Thread.Invoke.
+func (w *workload) calledBy(caller string) bool {
+	switch {
+	case w.kills:
+		return false
+	case caller == runsCaller:
+		return w.talks() && (w.turn > 1 || w.turns > 0)
+	case !w.long():
+		return true
+	case w.talks():
+		return caller == "thread"
 	}
-	return "client"
+	return caller == "client"
 }
 
 // inputOf is what a run of a workload, or a turn, begins with.
