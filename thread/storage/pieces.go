@@ -34,43 +34,35 @@ const (
 	together = 8
 )
 
-// value says where a value is: what a reference in a history holds.
-type value struct {
-	space  string // of the thread that it is of
-	object string // in that space: the value, or its table of pieces
-	bytes  int    // of the payload's data
-	cut    bool
-}
-
-// root is the name of the object that a reference names.
-func (v value) root() string { return v.space + "/" + v.object }
-
 // once does a part of the work, when it is its turn.
 type once func(ctx context.Context, do func() error) error
 
-// store stores a payload.
-func (o *objects) store(ctx context.Context, space string, p *commonpb.Payload, inTurn once) (value, error) {
-	v := value{space: space, bytes: len(p.GetData()), cut: len(p.GetData()) > wholeBytes}
-	if v.bytes > MaxValueBytes {
-		return v, &Error{Kind: ErrTooLarge, Where: o.Where(), Cause: fmt.Errorf("it has %d", v.bytes)}
-	}
-	if v.cut {
+// storeWhole stores a payload by itself, in pieces when it is large.
+func (o *objects) storeWhole(ctx context.Context, space string, p *commonpb.Payload, inTurn once) (*version, error) {
+	v := &version{value: value{space: space, bytes: len(p.GetData()), form: formWhole}, payload: p}
+	root := p
+	if v.bytes > wholeBytes {
 		table, err := o.storePieces(ctx, space, p.GetData(), inTurn)
 		if err != nil {
-			return v, err
+			return nil, err
 		}
-		p = &commonpb.Payload{Metadata: p.GetMetadata(), Data: table, ExternalPayloads: p.GetExternalPayloads()}
+		v.form, v.table = formPieces, table
+		root = &commonpb.Payload{Metadata: p.GetMetadata(), Data: table, ExternalPayloads: p.GetExternalPayloads()}
 	}
-	root, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	return v, o.storeRoot(ctx, v, root, inTurn)
+}
+
+// storeRoot stores the object that a reference to a value names.
+func (o *objects) storeRoot(ctx context.Context, v *version, root *commonpb.Payload, inTurn once) error {
+	object, err := proto.MarshalOptions{Deterministic: true}.Marshal(root)
 	if err != nil {
-		return v, err
+		return err
 	}
-	err = inTurn(ctx, func() error {
-		sha, err := o.put(ctx, space, root)
+	return inTurn(ctx, func() error {
+		sha, err := o.put(ctx, v.space, object)
 		v.object = hex.EncodeToString(sha[:])
 		return err
 	})
-	return v, err
 }
 
 // storePieces cuts data and returns the table of its pieces.
@@ -124,36 +116,43 @@ func cut(data []byte) ([][]byte, error) {
 	}
 }
 
-// load returns a payload.
-func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Payload, error) {
-	var root []byte
+// loadRoot reads the object that a reference to a value names.
+func (o *objects) loadRoot(ctx context.Context, v value, inTurn once) (*commonpb.Payload, error) {
+	var object []byte
 	err := inTurn(ctx, func() (err error) {
-		root, err = o.get(ctx, v.root())
+		object, err = o.get(ctx, v.root())
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &commonpb.Payload{}
-	if err := proto.Unmarshal(root, p); err != nil {
-		return nil, &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: err}
+	root := &commonpb.Payload{}
+	if err := proto.Unmarshal(object, root); err != nil {
+		return nil, o.damaged(v, err)
 	}
-	if v.cut {
-		if p.Data, err = o.loadPieces(ctx, v, p.GetData(), inTurn); err != nil {
-			return nil, err
-		}
+	return root, nil
+}
+
+// damaged is the error of a value that does not fit what is said of it.
+func (o *objects) damaged(v value, why error) error {
+	return &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: why}
+}
+
+// piecesOf are the names of the objects in a table of pieces.
+func (o *objects) piecesOf(v value, table []byte) ([]string, error) {
+	if len(table)%entryBytes != 0 {
+		return nil, o.damaged(v, fmt.Errorf("its table of pieces has %d bytes", len(table)))
 	}
-	if len(p.GetData()) != v.bytes {
-		return nil, &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: fmt.Errorf("it has %d bytes, not %d", len(p.GetData()), v.bytes)}
+	names := make([]string, 0, len(table)/entryBytes)
+	for ; len(table) > 0; table = table[entryBytes:] {
+		names = append(names, v.space+"/"+hex.EncodeToString(table[:sha256.Size]))
 	}
-	return p, nil
+	return names, nil
 }
 
 // loadPieces puts data together from the table of its pieces.
 func (o *objects) loadPieces(ctx context.Context, v value, table []byte, inTurn once) ([]byte, error) {
-	damaged := func(why string) error {
-		return &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: errors.New(why)}
-	}
+	damaged := func(why string) error { return o.damaged(v, errors.New(why)) }
 	if len(table)%entryBytes != 0 || len(table)/entryBytes*pieceMost < v.bytes {
 		return nil, damaged("its table of pieces is cut off")
 	}
