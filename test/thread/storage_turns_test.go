@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -250,29 +251,40 @@ func TestAGapInTurnsApart(t *testing.T) {
 	saidAll(t, apart(t, again, turns).Output.Log.Get(), turns+1)
 }
 
-// TestErasedTurnsApart: processes that have a thread's states in memory go on from none of them when the thread begins anew.
-func TestErasedTurnsApart(t *testing.T) {
+// TestPrunedTurnsApart: an archive has all that its states are told by. Processes that have a thread's states in memory go on from none of
+// them when the thread begins anew.
+func TestPrunedTurnsApart(t *testing.T) {
 	t.Parallel()
-	s := newShared(t, rig.NewServer(t))
+	e := newErasing(t)
+	s := &shared{e.Server, filepath.Join(e.dir, "values"), e.values}
 	g := talking("anew")
 	writer, worker := s.process(t), s.process(t)
 	worker.work(g)
-	th := g.Thread(writer.Client, s.Queue)
-	for turn := range 40 {
+	th := g.Thread(writer.Client, "mine")
+	const turns = 26
+	for turn := range turns {
 		apart(t, th, turn)
 	}
-	began := time.Now()
-	_, err := s.process(t).Erase(t.Context(), thread.EraseRequest{Thread: th.ID()})
+	before := e.ended(th.ID())
+	dir := filepath.Join(t.TempDir(), "archives")
+	report, err := s.process(t).Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
 	require.NoError(t, err)
-	t.Log(time.Since(began))
-	paths, _ := s.objects()
-	for _, path := range paths {
-		require.NotContains(t, path, storage.SpaceOf("default", th.ID()))
-	}
-	for turn := range 40 { // the very same texts
+	require.Len(t, report.Threads, 1)
+	archived := archivedClient(t, dir, superstep.ClientConfig{})
+	state, err := g.Thread(archived, th.ID()).State(t.Context())
+	require.NoError(t, err)
+	saidAll(t, state.State.Log.Get(), turns)
+	history, err := g.Thread(archived, th.ID()).History(t.Context(), superstep.WithValues())
+	require.NoError(t, err)
+	require.Equal(t, 3*turns, len(history), "two checkpoints of each input, and one behind it")
+
+	left, err := s.storage.List(t.Context(), storage.SpaceOf("default", th.ID()))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	for turn := range turns { // the very same texts
 		apart(t, th, turn)
 	}
-	state, err := g.Thread(s.process(t).Client, th.ID()).State(t.Context())
+	state, err = g.Thread(s.process(t).Client, th.ID()).State(t.Context())
 	require.NoError(t, err)
-	saidAll(t, state.State.Log.Get(), 40)
+	saidAll(t, state.State.Log.Get(), turns)
 }
