@@ -33,13 +33,13 @@ type Error struct {
 }
 
 // behind is the error of a value that goes on from one that cannot be had.
-func behind(err error, v value) error {
+func behind(err error, name string) error {
 	var told *Error
 	if !errors.As(err, &told) || told.Object == "" {
 		return err
 	}
 	whole := *told
-	whole.For = v.root()
+	whole.For = name
 	return &whole
 }
 

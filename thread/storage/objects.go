@@ -55,8 +55,6 @@ const (
 	// tryReading is the same for reading: less than an activity has until its first heartbeat.
 	tryReading = 1500 * time.Millisecond
 	tryFirst   = 50 * time.Millisecond
-	// keptFor is how long what was read stays in memory at most: so long a process may still have what was erased.
-	keptFor = time.Hour
 )
 
 // The first byte of an object says how the rest is written.

@@ -17,9 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MaxValueBytes bounds a value that is stored.
-const MaxValueBytes = 256 << 20
-
 const (
 	// wholeBytes is up to which size a value is one object.
 	wholeBytes = 64 << 10

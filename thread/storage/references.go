@@ -54,7 +54,7 @@ func (o *objects) referencesOf(ctx context.Context, v value, below int, found fu
 		if err != nil {
 			return err
 		}
-		return behind(o.referencesOf(ctx, told.base, told.number, found), v)
+		return behind(o.referencesOf(ctx, told.base, told.number, found), v.root())
 	}
 	pieces, err := o.piecesOf(v, root.GetData())
 	for _, name := range pieces {

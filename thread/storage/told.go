@@ -9,33 +9,10 @@ import (
 	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
+	"golang.org/x/sync/errgroup"
 
 	"superstep.dev/internal/delta"
 )
-
-// form is how a value is stored.
-type form string
-
-// The forms of values. They stand in histories.
-const (
-	formWhole  form = "whole"  // one object
-	formPieces form = "pieces" // an object with the table of its pieces
-	formDelta  form = "delta"  // an object that tells it by an earlier value
-)
-
-// forms are all there are; a delta names that of its base by its place here.
-var forms = []form{formWhole, formPieces, formDelta}
-
-// value says where a value is: what a reference in a history holds.
-type value struct {
-	space  string // of the thread that it is of
-	object string // in that space: the value, the table of its pieces, or a delta
-	bytes  int    // of the payload's data
-	form   form
-}
-
-// root is the name of the object that a reference names.
-func (v value) root() string { return v.space + "/" + v.object }
 
 // told is what the object of a value holds that is told by an earlier one.
 type told struct {
@@ -181,11 +158,36 @@ func (o *objects) fold(ctx context.Context, v *version, below int, inTurn once) 
 		return err
 	}
 	if v.base, err = o.version(ctx, t.base, t.number, inTurn); err != nil {
-		return behind(err, v.value)
+		return behind(err, v.root())
 	}
 	v.number, v.read = t.number, v.base.read+len(t.delta)
 	if v.payload.Data, err = delta.Apply(v.base.payload.GetData(), t.delta, v.bytes); err != nil {
 		return o.damaged(v.value, err)
 	}
 	return nil
+}
+
+// hasAll reports whether all objects that a version is read from are there.
+func (o *objects) hasAll(ctx context.Context, v *version, inTurn once) (bool, error) {
+	var needed []string
+	for _, one := range v.chain() {
+		pieces, err := o.piecesOf(one.value, one.table)
+		if err != nil {
+			return false, err
+		}
+		needed = append(append(needed, one.root()), pieces...)
+	}
+	there := make([]bool, len(needed))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(together)
+	for i, name := range needed {
+		group.Go(func() error {
+			return inTurn(groupCtx, func() (err error) {
+				there[i], err = retry(groupCtx, o, tryFor, func(ctx context.Context) (bool, error) { return o.Has(ctx, name) })
+				return err
+			})
+		})
+	}
+	err := group.Wait()
+	return err == nil && !slices.Contains(there, false), err
 }

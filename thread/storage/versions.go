@@ -2,13 +2,11 @@ package storage
 
 import (
 	"bytes"
-	"context"
-	"slices"
 	"sync"
+	"time"
 
 	"github.com/jellydator/ttlcache/v3"
 	commonpb "go.temporal.io/api/common/v1"
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	"superstep.dev/internal/delta"
@@ -58,30 +56,8 @@ func (v *version) chain() (all []*version) {
 	return all
 }
 
-// hasAll reports whether all objects that a version is read from are there.
-func (o *objects) hasAll(ctx context.Context, v *version, inTurn once) (bool, error) {
-	var needed []string
-	for _, one := range v.chain() {
-		pieces, err := o.piecesOf(one.value, one.table)
-		if err != nil {
-			return false, err
-		}
-		needed = append(append(needed, one.root()), pieces...)
-	}
-	there := make([]bool, len(needed))
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(together)
-	for i, name := range needed {
-		group.Go(func() error {
-			return inTurn(groupCtx, func() (err error) {
-				there[i], err = retry(groupCtx, o, tryFor, func(ctx context.Context) (bool, error) { return o.Has(ctx, name) })
-				return err
-			})
-		})
-	}
-	err := group.Wait()
-	return err == nil && !slices.Contains(there, false), err
-}
+// keptFor is how long what was read stays in memory at most: so long a process may still have what was erased.
+const keptFor = time.Hour
 
 // latest is how many values of a thread are remembered that the next one may go on from. A turn has one at its run's beginning and one at
 // its end; longer ones hand states to activities beside.
