@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/restic/chunker"
 	commonpb "go.temporal.io/api/common/v1"
@@ -36,7 +37,7 @@ type once func(ctx context.Context, do func() error) error
 
 // storeWhole stores a payload by itself, in pieces when it is large.
 func (o *objects) storeWhole(ctx context.Context, space string, p *commonpb.Payload, inTurn once) (*version, error) {
-	v := &version{value: value{space: space, bytes: len(p.GetData()), form: formWhole}, payload: p}
+	v := &version{value: value{space: space, bytes: len(p.GetData()), form: formWhole}, payload: p, since: time.Now()}
 	root := p
 	if v.bytes > wholeBytes {
 		table, err := o.storePieces(ctx, space, p.GetData(), inTurn)

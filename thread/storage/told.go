@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"golang.org/x/sync/errgroup"
@@ -104,7 +105,7 @@ func (o *objects) storeNews(ctx context.Context, space string, p *commonpb.Paylo
 // storeTold stores a delta.
 func (o *objects) storeTold(ctx context.Context, t told, base *version, p *commonpb.Payload, inTurn once) (*version, error) {
 	v := &version{value: value{space: base.space, bytes: len(p.GetData()), form: formDelta}, payload: p, number: t.number, base: base,
-		read: base.read + len(t.delta)}
+		read: base.read + len(t.delta), since: time.Now()}
 	data, err := t.bytes()
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (o *objects) version(ctx context.Context, v value, below int, inTurn once) 
 	if err != nil {
 		return nil, err
 	}
-	out := &version{value: v, payload: root}
+	out := &version{value: v, payload: root, since: time.Now()}
 	switch v.form {
 	case formPieces:
 		out.table = root.Data

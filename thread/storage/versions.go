@@ -20,6 +20,7 @@ type version struct {
 	number  int    // see package delta; 0 for one that is stored whole
 	base    *version
 	read    int // bytes of the deltas that it is read by
+	since   time.Time
 }
 
 // same reports whether a payload is this one.
@@ -133,7 +134,7 @@ func (m *versions) keep(v *version) {
 	all := []*version{v}
 	if item := m.known.Get(v.space); item != nil {
 		for _, one := range item.Value() {
-			if one.value != v.value && len(all) < latest {
+			if one.value != v.value && len(all) < latest && time.Since(one.since) < keptFor {
 				all = append(all, one)
 			}
 		}
