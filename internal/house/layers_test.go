@@ -34,6 +34,7 @@ var arrows = []arrow{
 	// Folders that a devserver shares with the programs of its machine.
 	{from: "internal/announced", theirs: temporal},
 	{from: "internal/files"},
+	{from: "internal/delta"},
 	{from: "internal/calendar"},
 	{from: "internal/acked", theirs: append([]string{"google.golang.org/grpc/...", "google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "graphadapter/pregel"},
@@ -123,7 +124,7 @@ var arrows = []arrow{
 	},
 	// Where large values lie. Nothing of a thread is known there but its name.
 	{
-		from: "thread/storage", ours: []string{"job", "internal/announced"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
+		from: "thread/storage", ours: []string{"job", "internal/announced", "internal/delta"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
 			"github.com/restic/chunker", "golang.org/x/sync/errgroup", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	// Files of threads: histories and stored values as they were kept, and a Temporal client that is answered from them.

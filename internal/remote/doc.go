@@ -5,7 +5,7 @@
 //	remote.go, explain.go, patient.go         the server: connection, errors in a caller's words, calls that wait for it
 //	desk.go, last.go                          admission by a worker, newest runs
 //	send.go                                   updates, signals and starts, each of which may be repeated
-//	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
+//	endings.go, left.go, history.go, state.go the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go, questions.go                     what the server's index lists
 //	erase.go, prune.go                        removing threads, and archiving them first

@@ -469,6 +469,7 @@ func (e *eraser) check(ctx context.Context, all []threadRuns) error {
 		e.ended.note(t.id, false)
 		e.invoked.note(t.id, false)
 		e.outputs.forget(t.id)
+		e.endings.forget(t.id)
 	}
 	e.proof.Checked = time.Now().UTC()
 	return nil

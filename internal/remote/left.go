@@ -46,12 +46,19 @@ func (c *reader) carryOver(ctx context.Context, last *lastRun, in *protocol.Grap
 // left returns what a closed run left behind, from its last event; one that was ended from outside said nothing, and
 // is asked through a worker. The message is why the run failed, "" if it did not.
 func (c *reader) left(ctx context.Context, last *lastRun) (result protocol.GraphResult, message string, err error) {
+	if result, known := c.endings.of(last.thread, last.runID); known {
+		return result, "", nil
+	}
 	event, err := c.closingEvent(ctx, last)
 	if err != nil {
 		return result, "", c.explain(err, last.graph, last.thread)
 	}
 	result, said, err := c.leftIn(ctx, last, event)
 	switch event.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		if err == nil {
+			c.endings.keep(last.thread, last.runID, result)
+		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		if result.Cancel == nil || result.Cancel.Reason == "" {
 			message = c.cancelReason(ctx, last)

@@ -47,6 +47,7 @@ type server struct {
 	polled     lately // task queues of which a worker was seen
 	ended      lately // threads of which a run was seen to end
 	outputs    outputs
+	endings    endings
 	invoked    lately // threads that this client has invoked
 	lingers    lately // graphs of which a run did not end in its first workflow task
 }

@@ -26,17 +26,30 @@ type Error struct {
 	Kind error
 	// Object is the name of what is concerned, "" when it has none; Where is the place of the storage.
 	Object, Where string
+	// For is the name of the value that was asked for, when Object is only what that one goes on from; "" when Object was asked for.
+	For string
 	// Cause is what the storage said, nil for nothing.
 	Cause error
+}
+
+// behind is the error of a value that goes on from one that cannot be had.
+func behind(err error, name string) error {
+	var told *Error
+	if !errors.As(err, &told) || told.Object == "" {
+		return err
+	}
+	whole := *told
+	whole.For = name
+	return &whole
 }
 
 func (e *Error) Error() string {
 	text := ""
 	switch e.Kind {
 	case ErrMissing:
-		text = fmt.Sprintf("the stored value %s is not in %s: restore it there from a backup, or give this process the storage that has it", e.Object, e.Where)
+		text = fmt.Sprintf("the stored value %s%s is not in %s: restore it there from a backup, or give this process the storage that has it", e.Object, e.goesOn(), e.Where)
 	case ErrDamaged:
-		text = fmt.Sprintf("the stored value %s in %s is not what was stored: restore it from a backup", e.Object, e.Where)
+		text = fmt.Sprintf("the stored value %s%s in %s is not what was stored: restore it from a backup", e.Object, e.goesOn(), e.Where)
 	case ErrNone:
 		text = "a value of the thread lies in a storage, and this process was given none: give it that of the workers (--storage, or WorkerConfig.Storage and ClientConfig.Storage; storage.Announced on a devserver)"
 	case ErrTooLarge:
@@ -56,4 +69,12 @@ func (e *Error) Unwrap() []error {
 		return []error{e.Kind}
 	}
 	return []error{e.Kind, e.Cause}
+}
+
+// goesOn says what else cannot be read.
+func (e *Error) goesOn() string {
+	if e.For == "" {
+		return ""
+	}
+	return fmt.Sprintf(", which the value %s and others go on from,", e.For)
 }

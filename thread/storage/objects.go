@@ -55,8 +55,6 @@ const (
 	// tryReading is the same for reading: less than an activity has until its first heartbeat.
 	tryReading = 1500 * time.Millisecond
 	tryFirst   = 50 * time.Millisecond
-	// keptFor is how long what was read stays in memory at most: so long a process may still have what was erased.
-	keptFor = time.Hour
 )
 
 // The first byte of an object says how the rest is written.
@@ -70,12 +68,14 @@ type objects struct {
 	Objects
 	kept *ttlcache.Cache[string, []byte]
 	most int
+	// versions are the values that were stored or read last.
+	versions *versions
 	// swept is when what is too old was last forgotten, in nanoseconds since 1970.
 	swept atomic.Int64
 }
 
 func newObjects(o Objects, cacheBytes int) *objects {
-	return &objects{Objects: o, most: cacheBytes, kept: ttlcache.New(ttlcache.WithTTL[string, []byte](keptFor), ttlcache.WithDisableTouchOnHit[string, []byte](), ttlcache.WithMaxCost(uint64(cacheBytes),
+	return &objects{Objects: o, most: cacheBytes, versions: newVersions(cacheBytes), kept: ttlcache.New(ttlcache.WithTTL[string, []byte](keptFor), ttlcache.WithDisableTouchOnHit[string, []byte](), ttlcache.WithMaxCost(uint64(cacheBytes),
 		func(item ttlcache.CostItem[string, []byte]) uint64 { return uint64(len(item.Value)) }))}
 }
 
@@ -146,6 +146,7 @@ func (o *objects) keep(name string, content []byte) {
 		o.kept.Set(name, content, ttlcache.DefaultTTL)
 		if now, swept := time.Now().UnixNano(), o.swept.Load(); now-swept > int64(keptFor/4) && o.swept.CompareAndSwap(swept, now) {
 			o.kept.DeleteExpired() // nobody else looks at what is never asked for again
+			o.versions.known.DeleteExpired()
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/restic/chunker"
 	commonpb "go.temporal.io/api/common/v1"
@@ -17,14 +18,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MaxValueBytes bounds a value that is stored.
-const MaxValueBytes = 256 << 20
-
 const (
 	// wholeBytes is up to which size a value is one object.
-	wholeBytes = 16 << 10
-	// pieceMost bounds a piece.
-	pieceMost = 4 << 15
+	wholeBytes = 64 << 10
+	// A piece has about 40 KiB. Smaller ones make more of them, larger ones make more of what two values have in common different.
+	pieceLeast, pieceMost, pieceBits = 8 << 10, 256 << 10, 15
 	// polynomial is irreducible and chosen at random, once: with another one the same value is cut elsewhere, and shares
 	// nothing with what was stored before.
 	polynomial = chunker.Pol(0x3DA3358B4DC173)
@@ -34,43 +32,35 @@ const (
 	together = 8
 )
 
-// value says where a value is: what a reference in a history holds.
-type value struct {
-	space  string // of the thread that it is of
-	object string // in that space: the value, or its table of pieces
-	bytes  int    // of the payload's data
-	cut    bool
-}
-
-// root is the name of the object that a reference names.
-func (v value) root() string { return v.space + "/" + v.object }
-
 // once does a part of the work, when it is its turn.
 type once func(ctx context.Context, do func() error) error
 
-// store stores a payload.
-func (o *objects) store(ctx context.Context, space string, p *commonpb.Payload, inTurn once) (value, error) {
-	v := value{space: space, bytes: len(p.GetData()), cut: len(p.GetData()) > wholeBytes}
-	if v.bytes > MaxValueBytes {
-		return v, &Error{Kind: ErrTooLarge, Where: o.Where(), Cause: fmt.Errorf("it has %d", v.bytes)}
-	}
-	if v.cut {
+// storeWhole stores a payload by itself, in pieces when it is large.
+func (o *objects) storeWhole(ctx context.Context, space string, p *commonpb.Payload, inTurn once) (*version, error) {
+	v := &version{value: value{space: space, bytes: len(p.GetData()), form: formWhole}, payload: p, since: time.Now()}
+	root := p
+	if v.bytes > wholeBytes {
 		table, err := o.storePieces(ctx, space, p.GetData(), inTurn)
 		if err != nil {
-			return v, err
+			return nil, err
 		}
-		p = &commonpb.Payload{Metadata: p.GetMetadata(), Data: table, ExternalPayloads: p.GetExternalPayloads()}
+		v.form, v.table = formPieces, table
+		root = &commonpb.Payload{Metadata: p.GetMetadata(), Data: table, ExternalPayloads: p.GetExternalPayloads()}
 	}
-	root, err := proto.MarshalOptions{Deterministic: true}.Marshal(p)
+	return v, o.storeRoot(ctx, v, root, inTurn)
+}
+
+// storeRoot stores the object that a reference to a value names.
+func (o *objects) storeRoot(ctx context.Context, v *version, root *commonpb.Payload, inTurn once) error {
+	object, err := proto.MarshalOptions{Deterministic: true}.Marshal(root)
 	if err != nil {
-		return v, err
+		return err
 	}
-	err = inTurn(ctx, func() error {
-		sha, err := o.put(ctx, space, root)
+	return inTurn(ctx, func() error {
+		sha, err := o.put(ctx, v.space, object)
 		v.object = hex.EncodeToString(sha[:])
 		return err
 	})
-	return v, err
 }
 
 // storePieces cuts data and returns the table of its pieces.
@@ -104,80 +94,63 @@ type cutter struct {
 
 var cutters = sync.Pool{New: func() any { return &cutter{chunker: chunker.New(nil, polynomial)} }}
 
-// cuts are the sizes of the pieces of a value, from its beginning: the bits of their average, and where they end. Most of a long value
-// is in pieces of some 40 KiB: smaller ones make more of them, larger ones make more of what two values have in common different.
-// What changes with a turn of a thread is at both ends of what its run stores: what the run is told is in front, some 30 KiB, and
-// what was said last is behind. So pieces are smaller there, and a turn stores a few KiB. What is behind the last place where
-// the content says that a large piece ends is cut once more. So what is said is stored three times until it is part of a large piece.
-var cuts = []struct{ bits, until int }{{11, 4 << 10}, {13, 64 << 10}, {15, MaxValueBytes}, {13, MaxValueBytes}, {11, MaxValueBytes}}
-
 // cut divides data where its content says so: behind what is inserted, data is cut in the same places as without.
-func cut(data []byte) (pieces [][]byte, err error) {
+func cut(data []byte) ([][]byte, error) {
 	c := cutters.Get().(*cutter)
 	defer cutters.Put(c)
-	rest := data
-	for _, as := range cuts {
-		if pieces, rest, err = c.cut(pieces, rest, as.bits, as.until-(len(data)-len(rest))); err != nil {
+	c.chunker.ResetWithBoundaries(bytes.NewReader(data), polynomial, pieceLeast, pieceMost)
+	c.chunker.SetAverageBits(pieceBits)
+	var pieces [][]byte
+	for {
+		piece, err := c.chunker.Next(c.buffer[:0])
+		if errors.Is(err, io.EOF) {
+			return pieces, nil
+		}
+		if err != nil {
 			return nil, err
 		}
-	}
-	if len(rest) > 0 {
-		pieces = append(pieces, rest)
-	}
-	return pieces, nil
-}
-
-// cut adds pieces of about 1<<bits bytes, until they have so many. The rest begins behind the last of them.
-func (c *cutter) cut(pieces [][]byte, data []byte, bits, until int) (_ [][]byte, rest []byte, err error) {
-	rest = data
-	c.chunker.ResetWithBoundaries(bytes.NewReader(data), polynomial, 1<<bits/4, 4<<bits)
-	c.chunker.SetAverageBits(bits)
-	for at := 0; at < until; {
-		piece, err := c.chunker.Next(c.buffer[:0])
-		if err != nil && !errors.Is(err, io.EOF) {
-			return pieces, nil, err
-		}
 		c.buffer = piece.Data
-		end := at + int(piece.Length)
-		if end >= len(data) || piece.Length == 0 { // where the data ends, it is not the content that says so
-			return pieces, data[at:], nil
-		}
-		pieces, at = append(pieces, data[at:end]), end
-		rest = data[at:]
+		pieces = append(pieces, data[piece.Start:piece.Start+piece.Length])
 	}
-	return pieces, rest, nil
 }
 
-// load returns a payload.
-func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Payload, error) {
-	var root []byte
+// loadRoot reads the object that a reference to a value names.
+func (o *objects) loadRoot(ctx context.Context, v value, inTurn once) (*commonpb.Payload, error) {
+	var object []byte
 	err := inTurn(ctx, func() (err error) {
-		root, err = o.get(ctx, v.root())
+		object, err = o.get(ctx, v.root())
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &commonpb.Payload{}
-	if err := proto.Unmarshal(root, p); err != nil {
-		return nil, &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: err}
+	root := &commonpb.Payload{}
+	if err := proto.Unmarshal(object, root); err != nil {
+		return nil, o.damaged(v, err)
 	}
-	if v.cut {
-		if p.Data, err = o.loadPieces(ctx, v, p.GetData(), inTurn); err != nil {
-			return nil, err
-		}
+	return root, nil
+}
+
+// damaged is the error of a value that does not fit what is said of it.
+func (o *objects) damaged(v value, why error) error {
+	return &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: why}
+}
+
+// piecesOf are the names of the objects in a table of pieces.
+func (o *objects) piecesOf(v value, table []byte) ([]string, error) {
+	if len(table)%entryBytes != 0 {
+		return nil, o.damaged(v, fmt.Errorf("its table of pieces has %d bytes", len(table)))
 	}
-	if len(p.GetData()) != v.bytes {
-		return nil, &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: fmt.Errorf("it has %d bytes, not %d", len(p.GetData()), v.bytes)}
+	names := make([]string, 0, len(table)/entryBytes)
+	for ; len(table) > 0; table = table[entryBytes:] {
+		names = append(names, v.space+"/"+hex.EncodeToString(table[:sha256.Size]))
 	}
-	return p, nil
+	return names, nil
 }
 
 // loadPieces puts data together from the table of its pieces.
 func (o *objects) loadPieces(ctx context.Context, v value, table []byte, inTurn once) ([]byte, error) {
-	damaged := func(why string) error {
-		return &Error{Kind: ErrDamaged, Object: v.root(), Where: o.Where(), Cause: errors.New(why)}
-	}
+	damaged := func(why string) error { return o.damaged(v, errors.New(why)) }
 	if len(table)%entryBytes != 0 || len(table)/entryBytes*pieceMost < v.bytes {
 		return nil, damaged("its table of pieces is cut off")
 	}

@@ -2,16 +2,16 @@ package storage
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/proxy"
 	"google.golang.org/protobuf/proto"
+
+	"superstep.dev/internal/delta"
 )
 
-// References tells of each object that the payloads of a message of the server's refer to, the pieces of large values included. The same
+// References tells of each object that the payloads of a message of the server's refer to, the pieces of large values and what a
+// delta is told by included. The same
 // object may come several times. Nothing is decoded but the references. s may be nil: then a reference is an [Error] of the kind ErrNone.
 //
 // Errors: those of reading a value, and of found.
@@ -37,25 +37,30 @@ func (s *Storage) referencesOf(ctx context.Context, p *commonpb.Payload, found f
 	if err != nil {
 		return err
 	}
-	if err := found(v.root()); err != nil || !v.cut {
+	return s.objects.referencesOf(ctx, v, delta.Last+1, found)
+}
+
+// referencesOf tells of the objects that a value is read from; its number is below the one that is given.
+func (o *objects) referencesOf(ctx context.Context, v value, below int, found func(name string) error) error {
+	if err := found(v.root()); err != nil || v.form == formWhole {
 		return err
 	}
-	root, err := s.objects.get(ctx, v.root())
+	root, err := o.loadRoot(ctx, v, atOnce)
 	if err != nil {
 		return err
 	}
-	table := &commonpb.Payload{}
-	if err := proto.Unmarshal(root, table); err != nil {
-		return &Error{Kind: ErrDamaged, Object: v.root(), Where: s.Where(), Cause: err}
+	if v.form == formDelta {
+		told, err := o.readTold(v, root.GetData(), below)
+		if err != nil {
+			return err
+		}
+		return behind(o.referencesOf(ctx, told.base, told.number, found), v.root())
 	}
-	pieces := table.GetData()
-	if len(pieces)%entryBytes != 0 {
-		return &Error{Kind: ErrDamaged, Object: v.root(), Where: s.Where(), Cause: fmt.Errorf("its table of pieces has %d bytes", len(pieces))}
-	}
-	for ; len(pieces) > 0; pieces = pieces[entryBytes:] {
-		if err := found(v.space + "/" + hex.EncodeToString(pieces[:sha256.Size])); err != nil {
+	pieces, err := o.piecesOf(v, root.GetData())
+	for _, name := range pieces {
+		if err := found(name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -14,7 +15,8 @@ import (
 const (
 	// DefaultThreshold is from how many bytes on a value goes by reference, unless Options say otherwise: 16 KiB.
 	DefaultThreshold = 16 << 10
-	// DefaultCacheBytes is what a process keeps in memory of what it stored and read, unless Options say otherwise: 64 MiB.
+	// DefaultCacheBytes is what a process keeps in memory of the objects that it stored and read, and once more of whole values, unless
+	// Options say otherwise: 64 MiB.
 	DefaultCacheBytes = 64 << 20
 )
 
@@ -22,7 +24,7 @@ const (
 type Options struct {
 	// Threshold is the size in bytes from which a payload goes by reference; 0 means [DefaultThreshold].
 	Threshold int
-	// CacheBytes is what is kept in memory; 0 means [DefaultCacheBytes].
+	// CacheBytes is what is kept in memory of objects, and once more of values that others may go on from; 0 means [DefaultCacheBytes].
 	CacheBytes int
 }
 
@@ -64,6 +66,7 @@ func (s *Storage) List(ctx context.Context, space string) ([]Object, error) {
 //
 // Errors: an [Error] of the kind ErrUnavailable.
 func (s *Storage) Empty(ctx context.Context, space string, removed func(Object)) error {
+	s.objects.versions.forget(space)
 	for _, name := range s.objects.kept.Keys() {
 		if name[:spaceDigits] == space {
 			s.objects.kept.Delete(name)
@@ -146,33 +149,26 @@ func (d driver) Retrieve(ctx converter.StorageDriverRetrieveContext, claims []co
 }
 
 // What a claim says.
-const (
-	claimSpace, claimObject, claimBytes, claimForm = "space", "sha256", "bytes", "form"
-	formWhole, formPieces                          = "whole", "pieces"
-)
+const claimSpace, claimObject, claimBytes, claimForm = "space", "sha256", "bytes", "form"
 
 func (v value) claim() converter.StorageDriverClaim {
-	form := formWhole
-	if v.cut {
-		form = formPieces
-	}
-	return converter.StorageDriverClaim{ClaimData: map[string]string{claimSpace: v.space, claimObject: v.object, claimBytes: strconv.Itoa(v.bytes), claimForm: form}}
+	return converter.StorageDriverClaim{ClaimData: map[string]string{claimSpace: v.space, claimObject: v.object, claimBytes: strconv.Itoa(v.bytes), claimForm: string(v.form)}}
 }
 
 // valueOf reads a claim. Whoever can write into a history can write one, so nothing is taken from it that is not checked.
 func valueOf(claim map[string]string) (value, error) {
 	size, err := strconv.Atoi(claim[claimBytes])
-	form := claim[claimForm]
+	form := form(claim[claimForm])
 	switch {
 	case err != nil || size < 0 || size > MaxValueBytes:
 		err = fmt.Errorf("it names a value of %q bytes", claim[claimBytes])
 	case !names.MatchString(claim[claimSpace] + "/" + claim[claimObject]):
 		err = errors.New("it names no object")
-	case form != formWhole && form != formPieces:
+	case !slices.Contains(forms, form):
 		err = fmt.Errorf("it names a value of the form %q", form)
 	}
 	if err != nil {
 		return value{}, fmt.Errorf("a reference to a stored value cannot be read: %w", err)
 	}
-	return value{space: claim[claimSpace], object: claim[claimObject], bytes: size, cut: form == formPieces}, nil
+	return value{space: claim[claimSpace], object: claim[claimObject], bytes: size, form: form}, nil
 }

@@ -74,35 +74,6 @@ func TestAListThatGrowsTakesWhatItGrowsBy(t *testing.T) {
 	assert.Greater(t, stored, 5*took)
 }
 
-// TestATurnOfItsOwnTakesAFewKiB: each turn of a conversation is a run of its own, which is given the whole state with some news in front,
-// and leaves it with what was said behind. Both are cut into few objects.
-func TestATurnOfItsOwnTakesAFewKiB(t *testing.T) {
-	t.Parallel()
-	s, dir := opened(t)
-	const turns, text = 600, 1 << 10
-	var said, lines []string
-	var before int
-	for turn := range turns {
-		lines = append(lines, fmt.Sprintf(`{"step":%d,"checkpoint":"%x","source":"loop"}`, turn, words(20, uint64(turn))))
-		past := strings.Join(lines[max(0, len(lines)-200):], ",")
-		given := fmt.Appendf(nil, `{"input":%q,"lines":[%s],"state":{"texts":[%s]}}`, words(text, uint64(turns+turn)), past, strings.Join(said, ","))
-		said = append(said, fmt.Sprintf("%q", words(text, uint64(turn))))
-		left := fmt.Appendf(nil, `{"step":%d,"lines":[%s],"state":{"texts":[%s]}}`, turn, past, strings.Join(said, ","))
-		for _, data := range [][]byte{given, left} {
-			_, err := store(t.Context(), s, payload(data))
-			require.NoError(t, err)
-		}
-		if turn == turns/2 {
-			_, before = lying(t, dir)
-		}
-	}
-	files, took := lying(t, dir)
-	t.Logf("%d turns took %d bytes each, in %d objects; the second half %d each", turns, took/turns, len(files), (took-before)/(turns/2))
-	assert.Less(t, took/turns, 24*text)
-	assert.Less(t, (took-before)/(turns/2), 24*text, "a turn does not take more the longer the conversation is")
-	assert.Less(t, len(files), 12*turns)
-}
-
 // TestEqualValuesTakeTheirRoomOnce: stored by any number of writers at once.
 func TestEqualValuesTakeTheirRoomOnce(t *testing.T) {
 	t.Parallel()

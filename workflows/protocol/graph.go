@@ -27,6 +27,8 @@ type GraphInput struct {
 	// Noted is the fingerprint that the run's memo has from its start, of the graph as a worker served it just before; "" for
 	// none. A run without a Spec that begins on another version notes that one.
 	Noted string `json:"noted,omitempty"`
+	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread.
+	State pregel.Value `json:"state,omitempty"`
 	// Replay says that State was chosen by its checkpoint: what came after it runs again, on a branch of its own.
 	Replay bool `json:"replay,omitempty"`
 	// Newest is the thread's newest state, where a run from an earlier State may end without a checkpoint of its own: the
@@ -60,6 +62,8 @@ type GraphInput struct {
 	// Life is what the run has to know of people and of time: what an earlier run of the thread left, or all that this one knew
 	// where it is only continued.
 	Life life.State `json:"life,omitzero"`
+	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
+	Lines []Line `json:"lines,omitempty"`
 	// Cancel makes the run one that only cleans up behind the thread's last, which has ended.
 	Cancel *CancelBehind `json:"cancel,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
@@ -84,12 +88,6 @@ type GraphInput struct {
 	Trace string `json:"trace,omitempty"`
 	// TraceBefore is the span of the thread's run before this one, its Closing.Trace.
 	TraceBefore string `json:"trace_before,omitempty"`
-
-	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
-	Lines []Line `json:"lines,omitempty"`
-	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread. It comes last,
-	// behind the Lines, as in Closing: what a run leaves and the next begins with is stored once, as far as both are equal (thread/storage).
-	State pregel.Value `json:"state,omitempty"`
 
 	unreadable error // why what was sent is none of this
 }
@@ -152,8 +150,11 @@ type GraphResult struct {
 
 // Closing is what a run leaves to the next run of its thread. One event holds it: the run's last.
 type Closing struct {
-	Step  int          `json:"step"`
-	Spec  *pregel.Spec `json:"spec"`
+	Step int          `json:"step"`
+	Spec *pregel.Spec `json:"spec"`
+	// State is the thread\'s state as pregel.Program.EncodeThread wrote it; nil when it does not fit (1,600 KiB without a storage), and
+	// then Error says so.
+	State pregel.Value `json:"state,omitempty"`
 	Error string       `json:"error,omitempty"`
 	// Dropped says that State is the newest checkpoint without what the superstep under way had finished: that does not fit.
 	Dropped bool `json:"dropped,omitempty"`
@@ -162,7 +163,8 @@ type Closing struct {
 	// Budget is what the thread has spent of its budget, nil without one.
 	Budget *pregel.Meter `json:"budget,omitempty"`
 	// Life is what the thread knows of people and of time. The events that it keeps count with the State.
-	Life life.State `json:"life,omitzero"`
+	Life  life.State `json:"life,omitzero"`
+	Lines []Line     `json:"lines,omitempty"`
 	// Cancel is how the run was cancelled, nil when it was not, or plainly.
 	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
@@ -173,11 +175,6 @@ type Closing struct {
 	Suspect segment.Suspicion `json:"suspect,omitzero"`
 	// Trace is the run's span, "" where nobody traces it: the next run's GraphInput.TraceBefore.
 	Trace string `json:"trace,omitempty"`
-	Lines []Line `json:"lines,omitempty"`
-	// State is the thread's state as pregel.Program.EncodeThread wrote it; nil when it does not fit (1,600 KiB without a storage), and
-	// then Error says so. It comes last,
-	// behind the Lines, as in GraphInput.
-	State pregel.Value `json:"state,omitempty"`
 }
 
 // Settings shape a run: see the fields of the same names in GraphInput.
@@ -218,6 +215,9 @@ func (in *GraphInput) Set(s Settings) {
 type Carried struct {
 	// Since is when the first of the runs began.
 	Since time.Time `json:"since,omitzero"`
+	// Loop is the engine's run under way, with its thread, as pregel.Loop.Suspend wrote it; nil when there is none, and
+	// then GraphInput.State is the thread.
+	Loop pregel.Value `json:"loop,omitempty"`
 	// Status and Drained are as in State.
 	Status  string `json:"status"`
 	Drained string `json:"drained,omitempty"`
@@ -241,9 +241,6 @@ type Carried struct {
 	Failure *pregel.NodeError `json:"failure,omitempty"`
 	// Traced is what is under way of which spans are told once it has ended; nil where nobody traces the run.
 	Traced []UnderWay `json:"traced,omitempty"`
-	// Loop is the engine's run under way, with its thread, as pregel.Loop.Suspend wrote it; nil when there is none, and
-	// then GraphInput.State is the thread. It comes last, as that does.
-	Loop pregel.Value `json:"loop,omitempty"`
 }
 
 // UnderWay is what of a run is told of when it has ended: with a Question that one, with a Task that, else a superstep.

@@ -166,6 +166,7 @@ func (t *cluster) ways() (out []*way) {
 	}{
 		{"client", byClient, superstepQueue, t.ours, client.Options{}, &ours},
 		{"thread", byThread, superstepQueue, t.ours, client.Options{}, &ours},
+		{runsCaller, byRuns, superstepQueue, t.ours, client.Options{}, &ours},
 		{"here", byThread, hereQueue, t.here, t.hereOptions, &here},
 	} {
 		u := caller.user
@@ -177,7 +178,7 @@ func (t *cluster) ways() (out []*way) {
 		for _, mode := range modes {
 			out = append(out, &way{
 				name: "superstep " + t.store + " " + mode.name + " " + caller.name, mode: mode.name, do: u.do(mode.name), grow: u.grow, source: caller.source,
-				can:       func(w *workload) bool { return !w.kills && (!w.long() || caller.name == w.caller()) },
+				can:       func(w *workload) bool { return w.calledBy(caller.name) },
 				floor:     func(w *workload) string { return t.floor(w, mode.name) },
 				langgraph: against(mode.langgraph),
 			})
@@ -185,7 +186,7 @@ func (t *cluster) ways() (out []*way) {
 	}
 	for _, floor := range floors {
 		out = append(out, &way{name: "floor " + t.store + " " + floor.kind, do: byHand(t.byHand, floor.do), source: &byHandSource,
-			can: func(w *workload) bool { return !w.kills && !w.apart && floor.can(w) }, floor: noWay, langgraph: noWay})
+			can: func(w *workload) bool { return !w.kills && floor.can(w) }, floor: noWay, langgraph: noWay})
 	}
 	return slices.Concat(out, t.followWays(), t.killWays())
 }

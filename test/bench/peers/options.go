@@ -35,8 +35,8 @@ All ways take turns within one run, in an order that is drawn for each round. A 
 the lowest and the highest round in brackets; below 1 is faster. Names are WORKLOAD/WAY; a way is
 
   superstep STORE MODE CALLER   client: Client.Start and Client.Wait; thread: Thread.Invoke, both in another process than the
-                                worker; here: Thread.Invoke in the worker's process; follow: the command
-                                superstep run --follow, start of its process included
+                                worker; runs: the same with a run of its own for each turn; here: Thread.Invoke in the
+                                worker's process; follow: the command superstep run --follow, start of its process included
   superstep version             that start: the command when it asks nobody anything
   floor STORE KIND              by hand: activities, heartbeats, or local (an update that starts the run, a local activity)
   plugin STORE                  Temporal's plugin for LangGraph in Python, an activity for each node

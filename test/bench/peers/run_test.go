@@ -33,7 +33,7 @@ func TestARunOfTheBench(t *testing.T) {
 	exit := execute([]string{
 		"-devserver", devserver, "-rounds", "1", "-o", "json", "-turns", "2", "-crowd", "3", "-talk", "3",
 		"-run", `^((chain-20|ask|crowd)/(superstep sqlite (async (client|here|follow)|version)|floor)|` +
-			`(turn-2|bytes-of-turns)/(superstep sqlite async thread|floor)|kill/superstep sqlite async client)`,
+			`(turn-2|bytes-of-turns)/(superstep sqlite async (thread|runs)|floor)|kill/superstep sqlite async client)`,
 	}, &out, t.Output())
 	require.Zero(t, exit)
 	var r report
@@ -53,7 +53,7 @@ func TestARunOfTheBench(t *testing.T) {
 		require.NotNil(t, one.Cost.Stored, one.Way)
 		require.Equal(t, one.Workload != "bytes-of-turns", one.Cost.Events > 0, one.Way)
 	}
-	require.Len(t, slices.Collect(maps.Keys(byName)), 7+5+2+4+1+2)
+	require.Len(t, slices.Collect(maps.Keys(byName)), 7+5+2+4+1+4)
 	require.Less(t, byName["bytes-of-turns/floor sqlite local"].Cost.ClientCalls["UpdateWorkflowExecution"], 1.0, "of one turn: the first of three starts the run")
 	floor := byName["chain-20/floor sqlite local"].Cost
 	require.Equal(t, map[string]float64{"ExecuteMultiOperation": 1}, floor.ClientCalls, "one call to start and wait until it rests")

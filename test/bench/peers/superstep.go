@@ -17,12 +17,15 @@ type user struct {
 	// begin and answer return when the run rests: where it is, and what it has in its field "step".
 	begin  func(ctx context.Context, u *user, r thread.StartRequest, input fields) (thread.Status, int, error)
 	answer func(ctx context.Context, u *user, r thread.StartRequest) (thread.Status, int, error)
+	// options are those of every invocation by a Thread.
+	options []superstep.RunOption
 }
 
-// The two APIs: requests of a Client, and a typed Thread.
+// The two APIs: requests of a Client, and a typed Thread; byRuns gives each turn of a conversation a run of its own.
 var (
 	byClient = user{begin: clientBegin, answer: clientAnswer}
 	byThread = user{begin: threadBegin, answer: threadAnswer}
+	byRuns   = user{begin: threadBegin, answer: threadAnswer, options: []superstep.RunOption{superstep.WithKeepOpen(-1)}}
 )
 
 // do is how a user does a workload in a mode.
@@ -62,9 +65,6 @@ func request(w *workload, mode, id string) thread.StartRequest {
 	if mode == "fused" {
 		r.Durability, r.Fused = superstep.DurabilitySync, true
 	}
-	if w.apart {
-		r.IdleTimeout = -1
-	}
 	return r
 }
 
@@ -102,12 +102,9 @@ func clientWait(ctx context.Context, u *user, r thread.StartRequest) (thread.Sta
 }
 
 func threadBegin(ctx context.Context, u *user, r thread.StartRequest, input fields) (thread.Status, int, error) {
-	options := []superstep.RunOption{superstep.WithDurability(r.Durability)}
+	options := append([]superstep.RunOption{superstep.WithDurability(r.Durability)}, u.options...)
 	if r.Fused {
 		options = append(options, superstep.WithFused())
-	}
-	if r.IdleTimeout < 0 {
-		options = append(options, superstep.WithKeepOpen(r.IdleTimeout))
 	}
 	result, err := u.graphs[r.Graph].Thread(u.client, r.Thread).Invoke(ctx, input, options...)
 	return result.Status, result.Output.Step.Get(), err

@@ -24,8 +24,6 @@ type workload struct {
 	turn int
 	// turns is how many turns a new conversation takes in one operation, whose figures are those of one turn.
 	turns int
-	// apart says that each turn is a run of its own.
-	apart bool
 	// asked says that it is only done when it is named.
 	asked bool
 	// atOnce is how many runs are under way together; the time is that of all of them.
@@ -92,20 +90,28 @@ func (o *options) workloads() []*workload {
 			input: fields{"note": runNote}, kills: true, ops: 1},
 		&workload{name: "bytes-of-turns", about: fmt.Sprintf("a turn of 1 KiB, and what it stores, on average of the first %d of a conversation", o.talk),
 			graph: talkGraph, turns: o.talk, asked: true, ops: 1},
-		&workload{name: "bytes-of-runs", about: fmt.Sprintf("the same, where each of the %d turns is a run of its own", o.talk),
-			graph: talkGraph, turns: o.talk, apart: true, asked: true, ops: 1},
 	)
 }
 
 // talks says that it is a conversation, whose runs are turns.
 func (w *workload) talks() bool { return w.graph == talkGraph }
 
-// caller is the kind of caller that does a long workload: a conversation is had with Thread.Invoke.
-func (w *workload) caller() string {
-	if w.talks() {
-		return "thread"
+// runsCaller is who gives each turn a run of its own.
+const runsCaller = "runs"
+
+// calledBy reports whether a kind of caller does a workload: a long one by one of them, a conversation with Thread.Invoke.
+func (w *workload) calledBy(caller string) bool {
+	switch {
+	case w.kills:
+		return false
+	case caller == runsCaller:
+		return w.talks() && (w.turn > 1 || w.turns > 0)
+	case !w.long():
+		return true
+	case w.talks():
+		return caller == "thread"
 	}
-	return "client"
+	return caller == "client"
 }
 
 // inputOf is what a run of a workload, or a turn, begins with.
