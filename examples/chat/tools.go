@@ -174,7 +174,7 @@ func refundEffect(pay Payments) *superstep.Effect[payments.Refund, payments.Rece
 		},
 		Approval: func(p payments.Refund) (approval.Action, bool) {
 			return approval.Action{Summary: fmt.Sprintf("Refund %s to order %s", money(p.Amount), p.OrderID), Risk: approval.RiskHigh,
-				Permissions: []string{"refund.write"}, Within: (4 * time.Hour).Milliseconds(), Silence: approval.SilenceDeny}, p.Amount > FreeRefund
+				Within: (4 * time.Hour).Milliseconds(), Silence: approval.SilenceDeny}, p.Amount > FreeRefund
 		},
 	}
 }

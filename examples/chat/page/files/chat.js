@@ -132,7 +132,7 @@ const question = (value) => (typeof value === "string" ? value : value?.question
 
 function questionCard(q, of) {
   return el("section", { className: "ask", ariaLabel: "Question" }, el("h2", {}, question(q.value)),
-    form(q.schema, { send: (answer) => start({ command: { resume: of > 1 ? { [q.id]: answer } : answer } }) }));
+    form(q.response_schema, { send: (answer) => start({ command: { resume: of > 1 ? { [q.id]: answer } : answer } }) }));
 }
 
 // approvalCard shows exactly what would be done. What is approved is that: the answer names it by its hashes.

@@ -47,7 +47,9 @@ function field(name, schema, needed, first) {
     };
   }
   const note = schema?.description ? el("small", {}, schema.description) : "";
-  return { node: el("label", { className: "field" }, el("span", {}, title), input, note), needed, read, title: label(name, schema) };
+  let node = el("label", { className: "field" }, el("span", {}, title), input, note);
+  if (first !== undefined && !needed) node = el("details", {}, el("summary", {}, title), node);
+  return { node, needed, read, title: label(name, schema) };
 }
 
 // parts are what a form for a schema consists of: fields, and the one whose values are its buttons.

@@ -22,6 +22,17 @@ export function textOf(content) {
 // calls says which tools a message asks for.
 const calls = (message) => (message.tool_calls ?? []).map((c) => `${c.name}  ${Object.values(c.args ?? {}).map(String).join(", ")}`);
 
+// facts is the text of a tool's result: of an object its values by their names.
+function facts(text) {
+  try {
+    const value = JSON.parse(text);
+    if (value && typeof value === "object") return Object.entries(value).map(([name, v]) => `${name} ${typeof v === "string" ? v : JSON.stringify(v)}`).join(" · ");
+  } catch {
+    // it is no JSON
+  }
+  return text;
+}
+
 // bubble shows a message.
 function bubble(message, { writing, edit }) {
   const text = textOf(message.content);
@@ -29,7 +40,7 @@ function bubble(message, { writing, edit }) {
     const again = edit ? el("button", { type: "button", className: "plain", onclick: (e) => edit(message, e.target.closest(".person")) }, "Edit") : "";
     return el("article", { className: "person", ariaLabel: "You" }, el("p", { className: "words" }, text), again);
   }
-  if (message.type === "tool") return el("div", { className: "tool" }, `→ ${text}`);
+  if (message.type === "tool") return el("div", { className: "tool" }, `→ ${facts(text)}`);
   return el("article", { className: writing ? "agent writing" : "agent", ariaLabel: "Agent" },
     text ? el("p", { className: "words" }, text) : "", ...calls(message).map((line) => el("div", { className: "tool" }, line)));
 }
