@@ -2,10 +2,10 @@
 // nothing, so that loading it again, in the middle of a stream too, shows the same.
 import { ask, Lost, Refused, Run } from "./protocol.js";
 import { form } from "./forms.js";
-import { $, editor, el, forget, showMessages, showProblem, showStatus, showThreads } from "./view.js";
+import { $, editor, el, forget, showMessages, showProblem, showStatus, showThreads, toEnd } from "./view.js";
 
 const graph = "chat";
-const none = { id: "", messages: [], run: null, last: null, writing: "", sending: false };
+const none = { id: "", messages: [], run: null, last: null, writing: "", sending: false, asks: 0 };
 let open = { ...none }; // the thread that is shown
 
 // draw shows the conversation, at most once for each picture of the screen.
@@ -19,7 +19,8 @@ function draw() {
     showMessages(open.messages, { writing: open.writing, begin: say, edit: busy ? null : change });
     $("stop").hidden = !open.run;
     $("send").hidden = Boolean(open.run);
-    $("send").disabled = open.sending;
+    $("send").disabled = open.sending || open.asks > 0;
+    $("words").disabled = open.asks > 0;
   });
 }
 
@@ -115,8 +116,7 @@ async function settle(thread) {
   const asks = state.interrupts ?? [];
   asking(asks.map((q) => (approvals.has(q.id) ? approvalCard(approvals.get(q.id)) : questionCard(q, asks.length))));
   showStatus(asks.length > 0 ? "The agent waits for your answer." : "");
-  $("words").disabled = asks.length > 0;
-  $("send").disabled = asks.length > 0;
+  draw();
   await list();
 }
 
@@ -125,7 +125,8 @@ const running = async (thread) => (await ask("GET", `/chat/threads/${thread.id}`
 // asking shows what is asked.
 function asking(cards) {
   $("asks").replaceChildren(...cards);
-  if (cards.length === 0) $("words").disabled = false;
+  open.asks = cards.length;
+  if (cards.length > 0) requestAnimationFrame(toEnd);
 }
 
 const question = (value) => (typeof value === "string" ? value : value?.question ?? value?.text ?? value?.message ?? value?.ask ?? JSON.stringify(value));
@@ -247,7 +248,6 @@ async function show(id) {
   forget();
   asking([]);
   showStatus("");
-  $("send").disabled = false;
   draw();
   await guarded(async () => {
     await list();

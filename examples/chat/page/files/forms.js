@@ -33,7 +33,7 @@ function field(name, schema, needed, first) {
     input = el("input", { type: "number", step: schema.type === "integer" ? "1" : "any", min: schema.minimum, max: schema.maximum });
     read = () => (input.value === "" ? undefined : Number(input.value));
   } else if (schema?.type === "string") {
-    input = el(schema.maxLength > 200 ? "textarea" : "input", { rows: "2", maxLength: schema.maxLength });
+    input = el(needed && !(schema.maxLength <= 200) ? "textarea" : "input", { rows: "2", maxLength: schema.maxLength });
   } else {
     input = el("textarea", { rows: "3", spellcheck: false });
     if (first !== undefined) input.value = JSON.stringify(first, null, 2);

@@ -50,7 +50,7 @@ const rows = new Map(); // what is shown, by the ids of messages: {node, was}
 // showMessages shows a conversation. What has not changed stays as it is, so that nothing that is selected or focused is lost.
 export function showMessages(messages, { writing, edit, begin }) {
   const log = $("log");
-  const low = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+  const low = atEnd();
   if (messages.length === 0) {
     rows.clear();
     log.replaceChildren(greeting(begin));
@@ -82,7 +82,14 @@ export function showMessages(messages, { writing, edit, begin }) {
     }
     if (log.children[i] !== row.node) log.insertBefore(row.node, log.children[i] ?? null);
   });
-  if (low) log.scrollTop = log.scrollHeight;
+  if (low) toEnd();
+}
+
+// atEnd reports whether the end of the conversation is to be seen: then it stays so when there is more of it.
+const atEnd = () => $("talk").scrollHeight - $("talk").scrollTop - $("talk").clientHeight < 80;
+
+export function toEnd() {
+  $("talk").scrollTop = $("talk").scrollHeight;
 }
 
 function greeting(begin) {
