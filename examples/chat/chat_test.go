@@ -142,9 +142,11 @@ func TestNoCrashRefundsTwice(t *testing.T) {
 }
 
 func TestFromEnv(t *testing.T) {
-	g, err := fromEnv("", "")
+	g, err := fromEnv("", "0s")
 	require.NoError(t, err)
-	require.Equal(t, Name, g.Spec.Name)
+	r, err := g.Invoke(t.Context(), human("What can you do?"))
+	require.NoError(t, err)
+	require.Len(t, r.Output.Messages.Get(), 2)
 	_, err = fromEnv("payments", "")
 	require.ErrorContains(t, err, "PAYMENTS_URL")
 	for _, pace := range []string{"fast", "-1s", time.Hour.String()} {
