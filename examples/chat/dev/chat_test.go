@@ -50,7 +50,7 @@ func newRoom(t *testing.T) *room {
 	a, err := approver.Prepare(dir)
 	require.NoError(t, err)
 	r := &room{T: t, key: a.Signing}
-	r.stack, err = stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true, Env: append(a.Env(), "CHAT_PACE=30ms")})
+	r.stack, err = stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true, Drain: 5 * time.Second, Env: append(a.Env(), "CHAT_PACE=30ms")})
 	require.NoError(t, err)
 	r.pay, err = payments.NewClient(r.stack.Payments)
 	require.NoError(t, err)
@@ -134,7 +134,14 @@ func (r *room) begin(thread string, what object) *reading {
 	resp := r.send("POST", "/threads/"+thread+"/runs/stream", "", body)
 	require.Equal(r, 200, resp.StatusCode)
 	at := strings.Split(resp.Header.Get("Content-Location"), "/")
-	return &reading{room: r, thread: thread, run: at[len(at)-1], lines: bufio.NewScanner(resp.Body), said: map[string]string{}}
+	return &reading{room: r, thread: thread, run: at[len(at)-1], lines: linesOf(resp.Body), said: map[string]string{}}
+}
+
+// linesOf are those of a stream: an event is one line.
+func linesOf(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	return lines
 }
 
 // rejoin goes on behind the last event.
@@ -142,13 +149,12 @@ func (s *reading) rejoin() {
 	s.Helper()
 	resp := s.send("GET", "/threads/"+s.thread+"/runs/"+s.run+"/stream", s.after, nil)
 	require.Equal(s, 200, resp.StatusCode)
-	s.lines, s.over = bufio.NewScanner(resp.Body), false
+	s.lines, s.over = linesOf(resp.Body), false
 }
 
 // until reads until what the agent has said is enough, or the stream ends or breaks off.
 func (s *reading) until(enough func(said string) bool) {
 	s.Helper()
-	s.lines.Buffer(nil, 1<<20)
 	var event, data string
 	for s.lines.Scan() {
 		name, value, _ := strings.Cut(s.lines.Text(), ": ")
