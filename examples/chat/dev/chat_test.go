@@ -30,7 +30,8 @@ type room struct {
 	pay             *payments.Client
 }
 
-func newRoom(t *testing.T) *room {
+// newRoom starts them; pace is the time that the agent takes for a word.
+func newRoom(t *testing.T, pace string) *room {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
@@ -50,7 +51,7 @@ func newRoom(t *testing.T) *room {
 	a, err := approver.Prepare(dir)
 	require.NoError(t, err)
 	r := &room{T: t, key: a.Signing}
-	r.stack, err = stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true, Drain: 5 * time.Second, Env: append(a.Env(), "CHAT_PACE=30ms")})
+	r.stack, err = stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true, Drain: 5 * time.Second, Env: append(a.Env(), "CHAT_PACE="+pace)})
 	require.NoError(t, err)
 	r.pay, err = payments.NewClient(r.stack.Payments)
 	require.NoError(t, err)
@@ -232,7 +233,7 @@ func human(text string) object {
 
 // The worker is killed in the middle of a stream, and so is the service: the page goes on behind its last event, and has each word once.
 func TestNoWordIsLostOrDoubled(t *testing.T) {
-	r := newRoom(t)
+	r := newRoom(t, "30ms")
 	thread := r.thread("What can you do?")
 	s := r.begin(thread, object{"input": human("What can you do?")})
 	s.until(longer(100))
@@ -292,7 +293,7 @@ func (r *room) reply(thread string, a approval, id, verdict string) int {
 // A question and an approval, with the worker killed while the refund is in flight, and the service while the thread goes on: one refund,
 // and the words about it are read behind those from before the approval.
 func TestOneRefund(t *testing.T) {
-	r := newRoom(t)
+	r := newRoom(t, "30ms")
 	thread := r.thread("Refund order o-1042")
 	s := r.begin(thread, object{"input": human("Refund order o-1042, please.")})
 	s.until(never)
@@ -345,7 +346,7 @@ func TestOneRefund(t *testing.T) {
 
 // A thread that goes on after an approval is stopped though no run of the protocol is under way; a run is stopped by its cancellation.
 func TestStop(t *testing.T) {
-	r := newRoom(t)
+	r := newRoom(t, "30ms")
 	thread := r.thread("What can you do?")
 	s := r.begin(thread, object{"input": human("What can you do?")})
 	s.until(longer(30))

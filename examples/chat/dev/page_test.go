@@ -126,7 +126,7 @@ func quoted(text string) string { raw, _ := json.Marshal(text); return string(ra
 // The page in a browser: words as they come, while the worker and the service are killed and the page is loaded again; stop; a message that
 // is changed; what is hostile.
 func TestPageStreams(t *testing.T) {
-	b, r := newBrowser(t), newRoom(t)
+	b, r := newBrowser(t), newRoom(t, "150ms")
 	b.do("open", "", r.page)
 	b.until(`document.querySelector(".empty button")`)
 	b.shot("1-empty")
@@ -166,7 +166,7 @@ func TestPageStreams(t *testing.T) {
 
 // A question and an approval with the buttons of their schemas; what was approved is done once; a narrow screen.
 func TestPageAsks(t *testing.T) {
-	b, r := newBrowser(t), newRoom(t)
+	b, r := newBrowser(t), newRoom(t, "30ms")
 	b.do("open", "", r.page)
 	b.do("type", "#words", "Refund order o-1042, please.\n")
 	b.until(`document.querySelector(".ask .row button")`)
