@@ -67,7 +67,7 @@ func TestChat(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "Why does order o-11 come back?", r.Questions[0].Text())
 		_, err = small.Resume(t.Context(), map[string]any{"reason": "stolen"})
-		require.ErrorIs(t, err, thread.ErrAnswerRefused)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		r, err = small.Resume(t.Context(), Reason{Reason: "late", Note: "a week"})
 		require.NoError(t, err)
 		require.Equal(t, "Done: refunded 42.00: rf-1. The money is on its way, once.", last(r))
