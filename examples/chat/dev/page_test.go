@@ -114,7 +114,7 @@ func (b *browser) spoken() (out []string) {
 }
 
 const (
-	atRest  = `document.querySelector("#stop").hidden && document.querySelector("#status").textContent === ""`
+	atRest  = `document.querySelector("#stop")?.hidden && document.querySelector("#status").textContent === ""`
 	says    = `document.querySelector("#log").innerText.includes(%q)`
 	writing = `(document.querySelector(".writing .words")?.textContent.length ?? 0)`
 )

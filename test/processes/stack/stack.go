@@ -124,7 +124,7 @@ func (s *Stack) Service(ctx context.Context, at string, args ...string) (p *proc
 		at = "127.0.0.1:" + s.port(DefaultService)
 	}
 	p, err = s.start(ctx, processes.Command{Name: "service", Path: s.programs.Service, Args: append([]string{"--listen", at}, args...),
-		Env: s.env(), ReadyLine: announcedService})
+		Env: s.Env(), ReadyLine: announcedService})
 	if err != nil {
 		return nil, "", "", err
 	}
