@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo demo-research dev test verify race check tools build bench peers chaos soak interop clean
+.PHONY: help demo demo-research dev chat test verify race check tools build bench peers chaos soak interop clean
 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
@@ -32,6 +32,7 @@ help:
 	@echo 'make demo    a refund, a question, a killed worker, exactly one refund: one command, one terminal'
 	@echo 'make demo-research   four experts, a data set, a question, a killed worker, one report'
 	@echo 'make dev     the same processes, up until Ctrl-C'
+	@echo 'make chat    an agent to talk to, on a page of its own: words as they come, a question, an approval, one refund'
 	@echo 'make test    formatting, vet, determinism, and the tests, against a real server: six minutes'
 	@echo 'make verify  staticcheck, and the tests that take long: processes that are killed, documented commands, matrices'
 	@echo 'make race    the tests once more, with the race detector'
@@ -47,6 +48,9 @@ help:
 demo dev:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./examples/refund/$@ && exec $(BIN)/$@
 
+chat:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./examples/chat/dev && exec $(BIN)/$@ $(if $(ORIGIN),--origin $(ORIGIN))
+
 demo-research:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./examples/research/demo && exec $(BIN)/$@
 
@@ -57,7 +61,7 @@ AT_ONCE := -vet=off -p 3 -parallel 6
 
 # Packages with tests that take long: with -short they skip those, or take a smaller sample. make test runs every package
 # with -short, and make verify runs these without, so that both together run everything.
-LONG := ./activities ./devserver ./docs ./examples/agent ./examples/publish ./examples/refund \
+LONG := ./activities ./devserver ./docs ./examples/agent ./examples/chat ./examples/chat/dev ./examples/publish ./examples/refund \
 	./examples/refund/demo ./examples/refund/dev ./examples/research/demo ./test/bench/peers ./test/chaos ./test/conformance ./test/conformance/recorder ./test/e2e ./test/serve ./test/soak ./test/store \
 	./test/thread ./thread/live/nats ./thread/storage/s3 ./workflows
 
@@ -115,4 +119,4 @@ interop:
 	exec $(BIN)/$@ -kit '$(KIT)' -store $(STORE) -rounds $(ROUNDS) -kill $(KILL) -except '$(EXCEPT)'
 
 clean:
-	rm -rf $(BIN) .interop .demo .dev test/bench/results
+	rm -rf $(BIN) .interop .demo .dev .chat test/bench/results

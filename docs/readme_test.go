@@ -39,13 +39,15 @@ func commands(t *testing.T, file string) []string {
 
 // elsewhere are the documented commands that other tests run, with the file that does.
 var elsewhere = map[string]string{
-	"go run ./examples/desk/cmd": "../test/wire/page_test.go",
-	"go run ./examples/wire":     "../test/wire/page_test.go",
-	"make demo":                  "../examples/refund/demo/main_test.go",
-	"make demo-research":         "../examples/research/demo/main_test.go",
-	"make dev":                   "../examples/refund/dev/main_test.go",
-	"make test":                  "../.ci/run",
-	"make build":                 "../.ci/run",
+	"go run ./examples/desk/cmd":             "../test/wire/page_test.go",
+	"go run ./examples/wire":                 "../test/wire/page_test.go",
+	"make demo":                              "../examples/refund/demo/main_test.go",
+	"make demo-research":                     "../examples/research/demo/main_test.go",
+	"make dev":                               "../examples/refund/dev/main_test.go",
+	"make chat":                              "../examples/chat/dev/main_test.go",
+	"make chat ORIGIN=http://localhost:3000": "../examples/chat/dev/main_test.go",
+	"make test":                              "../.ci/run",
+	"make build":                             "../.ci/run",
 	"go run ./test/run -- go test ./test/thread -run TestEvents": "../Makefile",
 	"go test ./internal/house -update":                           "../internal/house/excess_test.go",
 	"make verify":                                                "../.ci/run",
@@ -128,7 +130,7 @@ var elsewhere = map[string]string{
 func TestEveryCommandIsRun(t *testing.T) {
 	documents, err := filepath.Glob("*.md")
 	require.NoError(t, err)
-	for _, document := range append(documents, "../README.md", "../CONTRIBUTING.md") {
+	for _, document := range append(documents, "../README.md", "../CONTRIBUTING.md", "../examples/chat/README.md") {
 		for _, command := range commands(t, document) {
 			if strings.HasPrefix(command, "go run ./test/conformance test/conformance/testdata") {
 				command = "go run ./test/conformance"

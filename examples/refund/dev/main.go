@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/term"
 
+	"superstep.dev/examples/internal/approver"
 	"superstep.dev/test/processes"
 	"superstep.dev/test/processes/stack"
 )
@@ -100,13 +101,13 @@ func serve(ctx context.Context, out io.Writer, set *processes.Set, root string, 
 		return err
 	}
 	const width = len("devserver")
-	a, err := prepareApprovals(s.dir)
+	a, err := approver.Prepare(s.dir)
 	if err != nil {
 		return err
 	}
 	prefixer := processes.NewPrefixer(out, width, isTerminal(out))
 	st, err := stack.Start(ctx, set, programs, stack.Config{
-		Dir: s.dir, AnyPort: s.anyPort, Drain: 10 * time.Second, Output: prefixer.For, Env: a.env(),
+		Dir: s.dir, AnyPort: s.anyPort, Drain: 10 * time.Second, Output: prefixer.For, Env: append(a.Env(), "REFUND_APPROVALS=1"),
 	})
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func serve(ctx context.Context, out io.Writer, set *processes.Set, root string, 
 			return err
 		}
 	}
-	fmt.Fprint(out, welcome(st, shown(root, a.signing)))
+	fmt.Fprint(out, welcome(st, shown(root, a.Signing)))
 	<-ctx.Done()
 	return context.Cause(ctx)
 }

@@ -17,9 +17,9 @@ import (
 	"superstep.dev/test/processes"
 )
 
-// Programs are the paths of this repository's programs. Payments is "" for an example that has no use for it.
+// Programs are the paths of this repository's programs. Payments and Service are "" for an example that has no use for them.
 type Programs struct {
-	Devserver, Payments, Worker, Superstep string
+	Devserver, Payments, Worker, Superstep, Service string
 }
 
 // What [Build] builds for the examples, in that order.
@@ -28,12 +28,14 @@ var (
 	Research = []string{"devserver", "research", "superstep"}
 	// Agents is the worker and server of the graphs that clients of the agent server's protocol are tested with.
 	Agents = []string{"devserver", "agents"}
+	Chat   = []string{"devserver", "payments", "chat-worker", "chat-service"}
 )
 
 // sources are their packages, from the root of the repository.
 var sources = map[string]string{
 	"devserver": "devserver", "payments": "examples/refund/payments/cmd", "worker": "worker", "superstep": "cmd/superstep",
 	"research": "examples/research/cmd", "agents": "test/serve",
+	"chat-worker": "examples/chat/worker", "chat-service": "examples/chat/service",
 }
 
 // Root returns the directory of the repository, which the working directory must be in.
@@ -53,7 +55,7 @@ func Root(ctx context.Context) (string, error) {
 // Build builds the programs into the repository's directory bin, which takes minutes when the Temporal server was
 // never compiled and seconds when nothing changed, and returns copies in dir, which later builds leave alone. It builds
 // as go build and go test do, so the build cache serves them all; the race detector is left out, as the server would be
-// many times slower. names are [Refund], [Research] or [Agents]. on is told of each program before it is built; it may be nil.
+// many times slower. names are [Refund], [Research], [Agents] or [Chat]. on is told of each program before it is built; it may be nil.
 func Build(ctx context.Context, set *processes.Set, root, dir string, names []string, on func(name string)) (Programs, error) {
 	b := build{set: set, root: root, dir: dir}
 	paths := map[string]string{}
@@ -67,8 +69,8 @@ func Build(ctx context.Context, set *processes.Set, root, dir string, names []st
 		}
 		paths[name] = path
 	}
-	return Programs{Devserver: paths["devserver"], Payments: paths["payments"], Worker: cmp.Or(paths["worker"], paths["research"], paths["agents"]),
-		Superstep: paths["superstep"]}, nil
+	return Programs{Devserver: paths["devserver"], Payments: paths["payments"], Worker: cmp.Or(paths["worker"], paths["research"], paths["agents"], paths["chat-worker"]),
+		Superstep: paths["superstep"], Service: paths["chat-service"]}, nil
 }
 
 type build struct {

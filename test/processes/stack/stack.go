@@ -21,6 +21,7 @@ const (
 	DefaultWebUI    = "127.0.0.1:8233"
 	DefaultLive     = "127.0.0.1:8234"
 	DefaultPayments = "127.0.0.1:8090"
+	DefaultService  = "127.0.0.1:2024"
 )
 
 // Config says where and how the programs run.
@@ -111,6 +112,23 @@ func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
 		Env:  append(s.Env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
 		StopWithin: s.cfg.Drain + 10*time.Second,
 	})
+}
+
+// announcedService is the line by which a web service says that it serves, and where.
+var announcedService = regexp.MustCompile(`^chat +(http://(\S+)/chat/)$`)
+
+// Service starts the web service of the example at an address, "" for the usual one, and returns once it serves: the process has said its
+// page's URL and its address.
+func (s *Stack) Service(ctx context.Context, at string, args ...string) (p *processes.Process, page, address string, err error) {
+	if at == "" {
+		at = "127.0.0.1:" + s.port(DefaultService)
+	}
+	p, err = s.start(ctx, processes.Command{Name: "service", Path: s.programs.Service, Args: append([]string{"--listen", at}, args...),
+		Env: s.Env(), ReadyLine: announcedService})
+	if err != nil {
+		return nil, "", "", err
+	}
+	return p, p.Said()[1], p.Said()[2], nil
 }
 
 // Superstep runs the command line against the stack and returns its exit code. out gets what it writes.

@@ -1,4 +1,6 @@
-package main
+// Package approver makes what the examples that stay up verify approvals with: a key pair of this machine's, and rules that let who
+// runs them approve. Nobody has to set anything up before the first approval, and nothing of it is for production.
+package approver
 
 import (
 	"errors"
@@ -13,12 +15,11 @@ import (
 	"superstep.dev/approval/token"
 )
 
-// approvals are what the workers verify approvals with: a key pair of this machine's, and rules that let who runs dev
-// approve. Nobody has to set anything up before the first approval, and nothing of it is for production.
-type approvals struct{ signing, keys, rules string }
+// Approver is the paths of a private key, of the public ones, and of the rules.
+type Approver struct{ Signing, Keys, Rules string }
 
 // rulesText lets one person request and approve everything.
-const rulesText = `# Made by make dev, and kept when you change it: who may approve what. examples/refund/approvals.yaml has more to begin with.
+const rulesText = `# Made by make dev or make chat, and kept when you change it: who may approve what. examples/refund/approvals.yaml has more to begin with.
 people:
   %q: {permissions: [refund.write]}
 rules:
@@ -26,9 +27,9 @@ rules:
     tool: payments.refund
 `
 
-// prepareApprovals makes in dir what is not there yet.
-func prepareApprovals(dir string) (approvals, error) {
-	a := approvals{signing: filepath.Join(dir, "approval.key"), keys: filepath.Join(dir, "approval.pem"), rules: filepath.Join(dir, "approvals.yaml")}
+// Prepare makes in dir what is not there yet.
+func Prepare(dir string) (Approver, error) {
+	a := Approver{Signing: filepath.Join(dir, "approval.key"), Keys: filepath.Join(dir, "approval.pem"), Rules: filepath.Join(dir, "approvals.yaml")}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return a, fmt.Errorf("make the directory of the approval keys: %w", err)
 	}
@@ -39,14 +40,14 @@ func prepareApprovals(dir string) (approvals, error) {
 	if err := a.prepareKeys(who.Username); err != nil {
 		return a, fmt.Errorf("make the approval keys: %w", err)
 	}
-	if err := create(a.rules, fmt.Appendf(nil, rulesText, who.Username), 0o644); err != nil {
+	if err := create(a.Rules, fmt.Appendf(nil, rulesText, who.Username), 0o644); err != nil {
 		return a, fmt.Errorf("make the approval rules: %w", err)
 	}
 	return a, nil
 }
 
 // prepareKeys makes a pair of that person's unless both keys are there: half a pair is of no use.
-func (a approvals) prepareKeys(who string) error {
+func (a Approver) prepareKeys(who string) error {
 	if a.areOf(who) {
 		return nil
 	}
@@ -54,24 +55,24 @@ func (a approvals) prepareKeys(who string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(remove(a.signing), remove(a.keys)); err != nil {
+	if err := errors.Join(remove(a.Signing), remove(a.Keys)); err != nil {
 		return err
 	}
-	return errors.Join(create(a.keys, public, 0o644), create(a.signing, private, 0o600))
+	return errors.Join(create(a.Keys, public, 0o644), create(a.Signing, private, 0o600))
 }
 
-// env is what tells workers of it.
-func (a approvals) env() []string {
-	return []string{"REFUND_APPROVALS=1", token.EnvKeys + "=" + a.keys, "SUPERSTEP_APPROVAL_RULES=" + a.rules}
+// Env is what tells workers of it.
+func (a Approver) Env() []string {
+	return []string{token.EnvKeys + "=" + a.Keys, "SUPERSTEP_APPROVAL_RULES=" + a.Rules}
 }
 
 // areOf reports whether both keys can be used, and are that person's.
-func (a approvals) areOf(who string) bool {
-	signer, err := token.LoadSigner(a.signing)
+func (a Approver) areOf(who string) bool {
+	signer, err := token.LoadSigner(a.Signing)
 	if err != nil {
 		return false
 	}
-	keys, err := token.Open(a.keys)
+	keys, err := token.Open(a.Keys)
 	if err != nil {
 		return false
 	}

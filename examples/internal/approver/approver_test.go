@@ -1,4 +1,4 @@
-package main
+package approver
 
 import (
 	"io/fs"
@@ -15,38 +15,38 @@ import (
 // kept when they were changed.
 func TestApprovalsArePrepared(t *testing.T) {
 	dir := t.TempDir()
-	a, err := prepareApprovals(dir)
+	a, err := Prepare(dir)
 	require.NoError(t, err)
-	info, err := os.Stat(a.signing)
+	info, err := os.Stat(a.Signing)
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 	verifies := func() {
 		t.Helper()
-		signer, err := token.LoadSigner(a.signing)
+		signer, err := token.LoadSigner(a.Signing)
 		require.NoError(t, err)
-		public, err := token.Open(a.keys)
+		public, err := token.Open(a.Keys)
 		require.NoError(t, err)
 		_, err = public.Health()
 		require.NoError(t, err)
 		require.Equal(t, "dev", signer.Key().ID)
-		_, err = rules.Open(a.rules)
+		_, err = rules.Open(a.Rules)
 		require.NoError(t, err)
 	}
 	verifies()
-	before, err := os.ReadFile(a.signing)
+	before, err := os.ReadFile(a.Signing)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(a.rules, []byte("rules:\n  - deny: all\n"), 0o644))
-	_, err = prepareApprovals(dir)
+	require.NoError(t, os.WriteFile(a.Rules, []byte("rules:\n  - deny: all\n"), 0o644))
+	_, err = Prepare(dir)
 	require.NoError(t, err)
-	after, err := os.ReadFile(a.signing)
+	after, err := os.ReadFile(a.Signing)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	kept, err := os.ReadFile(a.rules)
+	kept, err := os.ReadFile(a.Rules)
 	require.NoError(t, err)
 	require.Contains(t, string(kept), "deny: all")
 
-	require.NoError(t, os.Remove(a.keys))
-	_, err = prepareApprovals(dir)
+	require.NoError(t, os.Remove(a.Keys))
+	_, err = Prepare(dir)
 	require.NoError(t, err)
 	verifies()
 }
