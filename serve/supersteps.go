@@ -2,10 +2,11 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"slices"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -35,6 +36,9 @@ func (s *Server) steps(ctx context.Context, graph string, all []madeStep) ([][]g
 		}
 		var updates []graphadapter.StateUpdate
 		for _, u := range step.Updates {
+			if !takesUpdate(spec, u.AsNode) {
+				return nil, refuse(http.StatusBadRequest, "superstep %d: graph %q has no node %q", i, graph, u.AsNode)
+			}
 			one, err := updatesOf(spec, u.Values, u.AsNode)
 			if err != nil {
 				return nil, err
@@ -46,17 +50,21 @@ func (s *Server) steps(ctx context.Context, graph string, all []madeStep) ([][]g
 	return out, nil
 }
 
-// stepped makes the state of a thread that was just made. A thread that has a state keeps it, and one whose state cannot be made is
-// deleted.
-func (s *Server) stepped(ctx context.Context, t record.Thread, steps [][]graphadapter.StateUpdate) (record.Thread, error) {
-	if len(steps) == 0 || len(t.Runs) > 0 || t.Stands != "" {
+// takesUpdate reports whether a state can be updated in the name of a node, "" for whichever it can be inferred to be.
+func takesUpdate(spec *pregel.Spec, node string) bool {
+	return slices.Contains([]string{"", pregel.Start, pregel.End, pregel.AsInput}, node) ||
+		slices.ContainsFunc(spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
+}
+
+// stepped makes the state of a thread that was just made for a graph. A thread that has a state, or is another graph's, stays as it is. A
+// server that is killed in between leaves a thread without a state, which the same request with if_exists do_nothing then makes.
+func (s *Server) stepped(ctx context.Context, t record.Thread, steps [][]graphadapter.StateUpdate, graph string) (record.Thread, error) {
+	if len(steps) == 0 || len(t.Runs) > 0 || t.Stands != "" || madeFor(t) != graph {
 		return t, nil
 	}
-	v, err := s.client.Update(ctx, thread.UpdateRequest{Graph: madeFor(t), Thread: t.Under, Updates: steps, ID: "supersteps", By: by(ctx)})
+	v, err := s.client.Update(ctx, thread.UpdateRequest{Graph: graph, Thread: t.Under, Updates: steps, ID: "supersteps", By: by(ctx)})
 	if err != nil {
-		gone, deleteErr := s.records.Delete(ctx, t.ID)
-		s.index.note(gone.Line())
-		return t, errors.Join(err, deleteErr)
+		return t, err
 	}
 	if t, err = s.records.Note(ctx, t.ID, record.StandsOf(v)); err == nil {
 		s.index.note(t.Line())

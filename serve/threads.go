@@ -109,7 +109,8 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	steps, err := s.steps(r.Context(), object(metadata).text("graph_id"), body.Steps)
+	graph := object(metadata).text("graph_id")
+	steps, err := s.steps(r.Context(), graph, body.Steps)
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	if _, err := mayFind(as(r.Context(), access.Threads, access.Read), resourceOf(t)); err != nil {
 		return record.ErrExists // it is somebody else's
 	}
-	if t, err = s.stepped(r.Context(), t, steps); err != nil {
+	if t, err = s.stepped(r.Context(), t, steps, graph); err != nil {
 		return err
 	}
 	return s.showThread(w, r, t)
