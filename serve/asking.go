@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -72,7 +73,7 @@ func (a *asking) take(ctx context.Context, s *Server, stage string) error {
 	if a.run.Start.By = a.by; body.Command == nil {
 		a.run.Start.Requester = a.by
 	}
-	a.run.Metadata = withGraph(a.run.Metadata, of.Graph)
+	a.run.Metadata = withGraph(of.Graph, body.Config.Metadata, a.run.Metadata)
 	a.run.Wait, a.run.Forget = stage, a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
 	a.thread, err = s.records.Run(ctx, a.thread.ID, a.run)
 	if err == nil {
@@ -81,10 +82,11 @@ func (a *asking) take(ctx context.Context, s *Server, stage string) error {
 	return err
 }
 
-func withGraph(metadata object, graph string) object {
+// withGraph is the metadata of a run: the graph, that of its configuration, and its own, each over the one before.
+func withGraph(graph string, metadata ...object) object {
 	out := object{"graph_id": raw(graph)}
-	for name, v := range metadata {
-		out[name] = v
+	for _, m := range metadata {
+		maps.Copy(out, m)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -138,9 +139,12 @@ func (t *teller) task(data json.RawMessage) object {
 	if v, ok := task["interrupts"]; ok {
 		task["interrupts"] = questionsOut(v)
 	}
+	if _, begins := task["triggers"]; begins {
+		task["metadata"] = raw(t.runMetadata())
+	}
 	var failure struct{ Type, Message string }
 	if v := task["error"]; given(v) && json.Unmarshal(v, &failure) == nil {
-		task["error"] = raw(failure.Type + ": " + failure.Message)
+		task["error"] = raw(map[string]string{"error": failure.Type, "message": failure.Message})
 	}
 	return task
 }
@@ -154,7 +158,12 @@ func (t *teller) checkpoint(data json.RawMessage) object {
 	var tasks []json.RawMessage
 	if json.Unmarshal(c["tasks"], &tasks) == nil {
 		for i := range tasks {
-			tasks[i] = raw(t.task(tasks[i]))
+			task := t.task(tasks[i])
+			var failure record.Failure
+			if v := task["error"]; given(v) && json.Unmarshal(v, &failure) == nil {
+				task["error"] = raw(failure.Type + ": " + failure.Message) // as in a state
+			}
+			tasks[i] = raw(task)
 		}
 		c["tasks"] = raw(tasks)
 	}
@@ -163,7 +172,7 @@ func (t *teller) checkpoint(data json.RawMessage) object {
 	}
 	for _, name := range []string{"config", "parent_config"} {
 		if given(c[name]) && json.Unmarshal(c[name], &at) == nil {
-			at.Configurable.Thread = t.thread
+			at.Configurable.Thread, at.Configurable.Run = t.thread, t.run.ID
 			at.Configurable.Namespace = spaceOf(t.thread, splitSpace(at.Configurable.Namespace))
 			c[name] = raw(at)
 		}
@@ -247,6 +256,14 @@ func (t *teller) wholeMessage(p piece, streams bool, whole json.RawMessage, meta
 	}
 	t.partials[p.ID].add(p)
 	return append(out, event{"messages/partial" + suffix, []object{t.partials[p.ID].whole()}})
+}
+
+// runMetadata is what events say of the run.
+func (t *teller) runMetadata() object {
+	out := object{}
+	maps.Copy(out, t.run.Metadata)
+	out["run_id"], out["graph_id"], out["assistant_id"] = raw(t.run.ID), raw(t.graph), raw(t.run.Assistant)
+	return out
 }
 
 // describe adds to the metadata of a message what clients look for.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -209,7 +210,13 @@ func (p piece) chunk(calls int) object {
 		Index int     `json:"index"`
 		Type  string  `json:"type"`
 	}
-	chunks := []callChunk{}
+	type callOut struct {
+		Name string  `json:"name"`
+		Args object  `json:"args"`
+		ID   *string `json:"id"`
+		Type string  `json:"type"`
+	}
+	chunks, parsed := []callChunk{}, []callOut{} // parsed are those pieces whose arguments are whole by themselves
 	for _, c := range p.ToolCalls {
 		at := callChunk{Args: c.Function.Arguments, Type: "tool_call_chunk", Index: max(calls-1, 0)}
 		if c.ID != "" {
@@ -220,8 +227,12 @@ func (p piece) chunk(calls int) object {
 			at.Name = &c.Function.Name
 		}
 		chunks = append(chunks, at)
+		var args object
+		if text := cmp.Or(at.Args, "{}"); json.Unmarshal([]byte(text), &args) == nil {
+			parsed = append(parsed, callOut{Name: c.Function.Name, Args: args, ID: at.ID, Type: "tool_call"})
+		}
 	}
-	out["tool_call_chunks"] = raw(chunks)
+	out["tool_call_chunks"], out["tool_calls"] = raw(chunks), raw(parsed)
 	return out
 }
 

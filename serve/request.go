@@ -148,8 +148,11 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
 		Durability: graphadapter.Durability(r.Durability), RecursionLimit: limitOf(a, r),
-		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Context: contextOf(a, r), Trace: tracing.Carried(ctx)}
+		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Trace: tracing.Carried(ctx)}
 	var err error
+	if start.Context, err = s.contextFor(ctx, spec.Name, contextOf(a, r)); err != nil {
+		return run, err
+	}
 	switch {
 	case r.Command != nil:
 		err = r.Command.into(&start, spec)
@@ -170,6 +173,10 @@ func (r *runRequest) modes() []string {
 // reserved begins the names in a configuration that are the server's own.
 var reserved = []string{"thread_id", "checkpoint_", "__", "langgraph_", "run_id", "graph_id", "assistant_id", "user_id"}
 
+func isReserved(name string) bool {
+	return slices.ContainsFunc(reserved, func(begin string) bool { return strings.HasPrefix(name, begin) })
+}
+
 // limitOf is how many supersteps the run may take: what it says itself, or the assistant; 0 for the default.
 func limitOf(a assistant.Assistant, r *runRequest) int {
 	var limit int
@@ -188,12 +195,37 @@ func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage {
 	}
 	for _, from := range []object{a.Context, own} {
 		for name, v := range from {
-			if !slices.ContainsFunc(reserved, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+			if !isReserved(name) {
 				out[name] = v
 			}
 		}
 	}
 	return raw(out)
+}
+
+// contextFor leaves of a run's context what the graph takes: clients put settings of all kinds beside it, which a graph with a context
+// of known fields refuses.
+func (s *Server) contextFor(ctx context.Context, graph string, given json.RawMessage) (json.RawMessage, error) {
+	if isEmpty(given) {
+		return given, nil
+	}
+	known, err := s.contextSchema(ctx, graph)
+	if err != nil {
+		return nil, err
+	}
+	return fitting(given, known), nil
+}
+
+// fitting leaves of an object the members that a schema has, where the schema has no others.
+func fitting(v, schema json.RawMessage) json.RawMessage {
+	var known struct {
+		Properties object          `json:"properties"`
+		Additional json.RawMessage `json:"additionalProperties"`
+	}
+	if json.Unmarshal(schema, &known) != nil || len(known.Properties) == 0 || given(known.Additional) && string(known.Additional) != "false" {
+		return v
+	}
+	return cut(v, sortedKeys(known.Properties), nil)
 }
 
 // into makes a command part of an invocation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -44,12 +45,16 @@ type runOut struct {
 }
 
 func runOf(t record.Thread, r record.Run) runOut {
-	out := runOut{ID: r.ID, Thread: t.ID, Assistant: r.Assistant, Metadata: object{}, Status: r.Status, Kwargs: r.Kwargs, Strategy: r.Strategy,
+	return runOut{ID: r.ID, Thread: t.ID, Assistant: r.Assistant, Metadata: runMetadata(t, r), Status: r.Status, Kwargs: r.Kwargs, Strategy: r.Strategy,
 		Created: r.Created, Updated: r.Updated}
-	for name, v := range r.Metadata {
-		out.Metadata[name] = v
-	}
-	out.Metadata["assistant_id"] = raw(r.Assistant)
+}
+
+// runMetadata is what is known of a run: what was given with it, and under that what the thread has.
+func runMetadata(t record.Thread, r record.Run) object {
+	out := object{}
+	maps.Copy(out, t.Metadata)
+	maps.Copy(out, r.Metadata)
+	out["assistant_id"] = raw(r.Assistant)
 	return out
 }
 

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
@@ -81,6 +82,10 @@ type Server struct {
 type specKept struct {
 	spec *pregel.Spec
 	at   time.Time
+	// context is the schema of the context of the graph's runs, nil for none. It is asked for when a run has a context: described says
+	// that it was.
+	context   json.RawMessage
+	described bool
 }
 
 // Drain says that the server is about to end: clients whose requests end from now on have not gone, so what they asked to be cancelled
@@ -206,8 +211,29 @@ func (s *Server) spec(ctx context.Context, graph string) (*pregel.Spec, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.specs[graph] = specKept{spec, time.Now()}
+	s.specs[graph] = specKept{spec: spec, at: time.Now()}
 	return spec, nil
+}
+
+// contextSchema is the schema of the context of a graph's runs, nil when it has none.
+func (s *Server) contextSchema(ctx context.Context, graph string) (json.RawMessage, error) {
+	s.mu.Lock()
+	kept := s.specs[graph]
+	s.mu.Unlock()
+	if kept.described && time.Since(kept.at) < specFor {
+		return kept.context, nil
+	}
+	known, err := s.client.GraphSchemas(ctx, graph)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kept = s.specs[graph]; kept.spec != nil {
+		kept.context, kept.described = known.Context, true
+		s.specs[graph] = kept
+	}
+	return known.Context, nil
 }
 
 // valuesOf are a state's values as clients see them.

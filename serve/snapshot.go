@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type place struct {
 	Thread     string            `json:"thread_id"`
 	Namespace  string            `json:"checkpoint_ns"`
 	Checkpoint string            `json:"checkpoint_id,omitempty"`
+	Run        string            `json:"run_id,omitempty"`
 	Map        map[string]string `json:"checkpoint_map,omitempty"`
 }
 
@@ -88,12 +90,23 @@ func (x *renderer) metadata(source string, step int, at time.Time) object {
 	m["source"], m["step"], m["parents"] = raw(source), raw(step), raw(object{})
 	m["thread_id"], m["graph_id"] = raw(x.thread), raw(x.spec.Name)
 	if r := x.runAt(at); r != nil {
-		for name, v := range r.Metadata {
-			m[name] = v
-		}
+		maps.Copy(m, settingsOf(r.Kwargs))
+		maps.Copy(m, r.Metadata)
 		m["run_id"], m["assistant_id"] = raw(r.ID), raw(r.Assistant)
 	}
 	return m
+}
+
+// settingsOf are the settings of a run that its checkpoints show: the plain values of config.configurable.
+func settingsOf(kwargs json.RawMessage) object {
+	var of struct{ Config config }
+	if json.Unmarshal(kwargs, &of) != nil {
+		return nil
+	}
+	maps.DeleteFunc(of.Config.Configurable, func(name string, v json.RawMessage) bool {
+		return isReserved(name) || isEmpty(v) || v[0] == '{' || v[0] == '['
+	})
+	return of.Config.Configurable
 }
 
 // node is the spec of a node, within the subgraphs that lead to it.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -61,11 +62,18 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 		return err
 	}
 	out := x.state(v, nil, nodes)
-	if out.Checkpoint != nil && at.Namespace != "" {
-		out.Checkpoint.Namespace = at.Namespace
-	}
+	out.within(at.Namespace)
 	answer(w, http.StatusOK, out)
 	return nil
+}
+
+// within says in which subgraph's namespace a state is, "" for none.
+func (o *stateOut) within(namespace string) {
+	for _, p := range []*place{o.Checkpoint, o.Parent} {
+		if p != nil && namespace != "" {
+			p.Namespace = namespace
+		}
+	}
 }
 
 // beforeRef is a checkpoint as clients write it: its id, an object with it, or a configuration with it.
@@ -120,10 +128,14 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out, err := s.history(r, t, thread.HistoryRequest{Thread: t.Under, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}, raw(body.Metadata), limit)
-	if err == nil {
-		answer(w, http.StatusOK, out)
+	if err != nil {
+		return err
 	}
-	return err
+	for i := range out {
+		out[i].within(body.Checkpoint.Namespace)
+	}
+	answer(w, http.StatusOK, out)
+	return nil
 }
 
 // history shows the checkpoints that a request asks for, without those that were rolled back.
@@ -181,12 +193,12 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
-	case t.Graph == "":
-		return refuse(http.StatusBadRequest, "no graph has run on the thread yet")
+	case madeFor(t) == "":
+		return refuse(http.StatusBadRequest, "no graph has run on the thread yet, and its metadata has no graph_id")
 	case t.Busy():
 		return refuse(http.StatusConflict, "a run of the thread is under way")
 	}
-	spec, err := s.spec(r.Context(), t.Graph)
+	spec, err := s.spec(r.Context(), madeFor(t))
 	if err != nil {
 		return err
 	}
@@ -198,7 +210,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if at == "" {
 		at = body.CheckpointID
 	}
-	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: t.Graph, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
+	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: spec.Name, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
 		Subgraph: nodesOf(body.Checkpoint.Namespace), By: by(r.Context())})
 	if err != nil {
 		return err
@@ -211,6 +223,9 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	answer(w, http.StatusOK, updateOut{p, p, v.Checkpoint})
 	return nil
 }
+
+// madeFor is the graph of a thread: the one that has run last, or the one that the thread was made for; "" for none.
+func madeFor(t record.Thread) string { return cmp.Or(t.Graph, object(t.Metadata).text("graph_id")) }
 
 // updatesOf are the values of an update: an object of fields, a list of such, or nothing.
 func updatesOf(spec *pregel.Spec, values json.RawMessage, node string) ([]graphadapter.StateUpdate, error) {

@@ -65,10 +65,21 @@ func resourceOf(t record.Thread) access.Resource {
 
 // threadBody is what callers say of a thread that is made.
 type threadBody struct {
-	ThreadID string          `json:"thread_id"`
-	Metadata object          `json:"metadata"`
-	IfExists string          `json:"if_exists"`
-	Steps    json.RawMessage `json:"supersteps"`
+	ThreadID string `json:"thread_id"`
+	Metadata object `json:"metadata"`
+	IfExists string `json:"if_exists"`
+	// Steps make a state without a run: one checkpoint each.
+	Steps []madeStep `json:"supersteps"`
+}
+
+// madeStep is what one step of a state that is made without a run writes.
+type madeStep struct {
+	Updates []stepUpdate `json:"updates"`
+}
+
+type stepUpdate struct {
+	Values json.RawMessage `json:"values"`
+	AsNode string          `json:"as_node"`
 }
 
 // metadataBody is metadata that is merged into what is there.
@@ -84,8 +95,6 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !slices.Contains([]string{"", "raise", "do_nothing"}, body.IfExists):
 		return refuse(http.StatusUnprocessableEntity, "if_exists %q is neither raise nor do_nothing", body.IfExists)
-	case given(body.Steps) && string(body.Steps) != "[]":
-		return refuse(http.StatusNotImplemented, "a thread cannot be made with supersteps yet: make it, and update its state")
 	case body.ThreadID == "":
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -100,6 +109,11 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	graph := object(metadata).text("graph_id")
+	steps, err := s.steps(r.Context(), graph, body.Steps)
+	if err != nil {
+		return err
+	}
 	t, err := s.records.Create(r.Context(), body.ThreadID, metadata, body.IfExists == "do_nothing")
 	if err != nil {
 		return err
@@ -107,6 +121,9 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	s.index.note(t.Line())
 	if _, err := mayFind(as(r.Context(), access.Threads, access.Read), resourceOf(t)); err != nil {
 		return record.ErrExists // it is somebody else's
+	}
+	if t, err = s.stepped(r.Context(), t, steps, graph); err != nil {
+		return err
 	}
 	return s.showThread(w, r, t)
 }
