@@ -289,6 +289,9 @@ func (s *Server) joinRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	at := locationOf(t.ID, run.ID)
+	w.Header().Set("Content-Location", at)
+	w.Header().Set("Location", at+"/join")
 	return s.awaitValues(w, r, t, run.ID, cancel)
 }
 

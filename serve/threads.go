@@ -21,6 +21,7 @@ func (s *Server) threadRoutes() []route {
 		{"POST", "/threads", "Makes a thread", s.createThread},
 		{"POST", "/threads/search", "Threads by metadata and status", s.searchThreads},
 		{"POST", "/threads/count", "How many threads there are", s.countThreads},
+		{"POST", "/threads/prune", "Deletes the threads of a list", s.pruneThreads},
 		{"GET", "/threads/{thread_id}", "A thread", s.getThread},
 		{"PATCH", "/threads/{thread_id}", "Merges metadata", s.patchThread},
 		{"DELETE", "/threads/{thread_id}", "Deletes a thread with its runs and checkpoints", s.deleteThread},
