@@ -207,7 +207,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query := r.URL.Query()
-	p := page{Select: query["select"]}
+	p := page{Select: query["select"], empty: true}
 	for name, into := range map[string]*int{"limit": new(int), "offset": &p.Offset} {
 		if given := query.Get(name); given != "" {
 			if *into, err = strconv.Atoi(given); err != nil {
@@ -218,7 +218,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	if err := p.check(); err != nil {
+	if err := errors.Join(p.check(), p.selects(of[runOut](), "cancel_reason")); err != nil {
 		return err
 	}
 	out := []runOut{}

@@ -50,15 +50,6 @@ type stateOut struct {
 	ParentID   *string    `json:"parent_checkpoint_id"`
 }
 
-// within says that a state is of the subgraph with a namespace, "" for the graph's own.
-func (s *stateOut) within(namespace string) {
-	for _, at := range []*place{s.Checkpoint, s.Parent} {
-		if at != nil && namespace != "" {
-			at.Namespace, at.Map = namespace, map[string]string{namespace: at.Checkpoint}
-		}
-	}
-}
-
 // nothing is the state of a thread that has never run.
 func nothing() stateOut {
 	return stateOut{Values: object{}, Next: []string{}, Tasks: []taskOut{}, Interrupts: []asked{}}

@@ -129,9 +129,6 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	}
 	q := thread.HistoryRequest{Thread: t.Under, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}
 	out, err := s.history(r, t, q, raw(body.Metadata), limit)
-	for i := range out {
-		out[i].within(body.Checkpoint.Namespace)
-	}
 	if err != nil {
 		return err
 	}

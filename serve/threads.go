@@ -194,7 +194,7 @@ func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.
 	if err := read(w, r, &q); err != nil {
 		return nil, q, err
 	}
-	if err := q.check("thread_id", "status", "created_at", "updated_at", "state_updated_at"); err != nil {
+	if err := errors.Join(q.check("thread_id", "status", "created_at", "updated_at", "state_updated_at"), q.selects(of[threadOut](), "context")); err != nil {
 		return nil, q, err
 	}
 	if !slices.Contains([]string{"", record.Idle, record.Busy, record.Waits, record.Errors}, q.Status) {
