@@ -25,7 +25,10 @@ type asking struct {
 }
 
 // location is the path of the run.
-func (a *asking) location() string { return "/threads/" + a.thread.ID + "/runs/" + a.run.ID }
+func (a *asking) location() string { return locationOf(a.thread.ID, a.run.ID) }
+
+// locationOf is the path of a run: clients read the ids of run and thread from it.
+func locationOf(thread, run string) string { return "/threads/" + thread + "/runs/" + run }
 
 // ask takes in a request for a run, and returns when the run is at a stage or has ended, or after a while.
 func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, error) {

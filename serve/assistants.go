@@ -170,7 +170,7 @@ func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]a
 	if err := read(w, r, &q); err != nil {
 		return nil, q.page, err
 	}
-	if err := q.check("assistant_id", "created_at", "updated_at", "name", "graph_id"); err != nil {
+	if err := errors.Join(q.check("assistant_id", "created_at", "updated_at", "name", "graph_id"), q.selects(of[assistant.Assistant]())); err != nil {
 		return nil, q.page, err
 	}
 	g, err := granted(r.Context(), access.Resource{Kind: access.Assistants})

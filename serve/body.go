@@ -140,6 +140,8 @@ type page struct {
 	SortBy    string   `json:"sort_by"`
 	SortOrder string   `json:"sort_order"`
 	Select    []string `json:"select"`
+	// empty says that a page of nothing may be asked for.
+	empty bool
 }
 
 const mostListed = 1000
@@ -150,9 +152,13 @@ func (p *page) check(sortable ...string) error {
 		ten := 10
 		p.Limit = &ten
 	}
+	least := 1
+	if p.empty {
+		least = 0
+	}
 	switch {
-	case *p.Limit < 0 || *p.Limit > mostListed:
-		return refuse(http.StatusUnprocessableEntity, "limit %d is not within 0 and %d", *p.Limit, mostListed)
+	case *p.Limit < least || *p.Limit > mostListed:
+		return refuse(http.StatusUnprocessableEntity, "limit %d is not within %d and %d", *p.Limit, least, mostListed)
 	case p.Offset < 0:
 		return refuse(http.StatusUnprocessableEntity, "offset %d is below 0", p.Offset)
 	case p.SortBy != "" && !slices.Contains(sortable, p.SortBy):
@@ -172,6 +178,20 @@ func pageOf[T any](w http.ResponseWriter, p page, all []T) []T {
 		w.Header().Set("X-Pagination-Next", itoa(to))
 	}
 	return all[from:to]
+}
+
+// selects refuses fields that items of a type do not have; more are those that items of other servers have too.
+func (p *page) selects(items reflect.Type, more ...string) error {
+	for i := range items.NumField() {
+		name, _, _ := strings.Cut(items.Field(i).Tag.Get("json"), ",")
+		more = append(more, name)
+	}
+	for _, name := range p.Select {
+		if !slices.Contains(more, name) {
+			return refuse(http.StatusUnprocessableEntity, "select: there is no field %q, there are %s", name, strings.Join(more, ", "))
+		}
+	}
+	return nil
 }
 
 // selected leaves of items the fields that were asked for.

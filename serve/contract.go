@@ -57,6 +57,7 @@ var contracts = map[string]contract{
 
 	"POST /threads":                  {does: on(access.Threads, access.Create), body: of[threadBody](), answer: of[threadOut]()},
 	"POST /threads/search":           {does: on(access.Threads, access.Search), body: of[threadSearch](), answer: of[[]threadOut]()},
+	"POST /threads/prune":            {does: on(access.Threads, access.Delete), body: of[pruneBody](), answer: of[prunedOut]()},
 	"POST /threads/count":            {does: on(access.Threads, access.Search), body: of[threadSearch](), answer: of[int]()},
 	"GET /threads/{thread_id}":       {does: on(access.Threads, access.Read), answer: of[threadOut]()},
 	"PATCH /threads/{thread_id}":     {does: on(access.Threads, access.Update), body: of[metadataBody](), answer: of[threadOut]()},

@@ -33,7 +33,7 @@ func (s crons) found(w http.ResponseWriter, r *http.Request) ([]cron.Cron, page,
 	var q cronSearch
 	err := read(w, r, &q)
 	if err == nil {
-		err = q.check("cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date", "end_time")
+		err = errors.Join(q.check("cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date", "end_time"), q.selects(of[cron.Cron](), "user_id", "now"))
 	}
 	if err != nil {
 		return nil, q.page, err

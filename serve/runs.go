@@ -207,7 +207,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query := r.URL.Query()
-	p := page{Select: listed(r, "select")}
+	p := page{Select: listed(r, "select"), empty: true}
 	for name, into := range map[string]*int{"limit": new(int), "offset": &p.Offset} {
 		if given := query.Get(name); given != "" {
 			if *into, err = strconv.Atoi(given); err != nil {
@@ -218,7 +218,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	if err := p.check(); err != nil {
+	if err := errors.Join(p.check(), p.selects(of[runOut](), "cancel_reason")); err != nil {
 		return err
 	}
 	out := []runOut{}
@@ -289,6 +289,9 @@ func (s *Server) joinRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	at := locationOf(t.ID, run.ID)
+	w.Header().Set("Content-Location", at)
+	w.Header().Set("Location", at+"/join")
 	return s.awaitValues(w, r, t, run.ID, cancel)
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -157,7 +159,7 @@ func (x *renderer) state(v thread.StateView, space, nodes []string) stateOut {
 
 func (x *renderer) task(t thread.TaskView, space, nodes []string, step int) taskOut {
 	key := taskKey(space, step, t.Path)
-	task := taskOut{ID: taskID(x.thread, key), Name: t.Node, Path: []any{"__pregel_pull", t.Node}, Interrupts: askedOf(t.Questions)}
+	task := taskOut{ID: taskID(x.thread, key), Name: t.Node, Path: pathOf(t), Interrupts: askedOf(t.Questions)}
 	if t.Error != nil {
 		text := t.Error.Type + ": " + t.Error.Message
 		task.Error = &text
@@ -182,13 +184,23 @@ func (x *renderer) task(t thread.TaskView, space, nodes []string, step int) task
 	return task
 }
 
-// past shows a checkpoint of the history.
-func (x *renderer) past(c thread.CheckpointView) stateOut {
+// pathOf is where a task comes from: an edge to its node, or a place in the list of what was sent.
+func pathOf(t thread.TaskView) []any {
+	if _, at, sent := strings.Cut(t.Path, ":"); sent {
+		if n, err := strconv.Atoi(at); err == nil {
+			return []any{"__pregel_push", n, false}
+		}
+	}
+	return []any{"__pregel_pull", t.Node}
+}
+
+// past shows a checkpoint of the history, of the subgraph that nodes lead to.
+func (x *renderer) past(c thread.CheckpointView, nodes []string) stateOut {
 	if c.Step == -1 && c.Source == "input" {
 		c.Next = []string{pregel.Start}
 	}
 	return x.state(thread.StateView{Thread: x.thread, Graph: x.spec.Name, Checkpoint: c.Checkpoint, Source: c.Source, Step: c.Step,
-		CreatedAt: c.CreatedAt, Values: c.Values, Parent: c.Parent, Next: c.Next, Tasks: c.Tasks}, nil, nil)
+		CreatedAt: c.CreatedAt, Values: c.Values, Parent: c.Parent, Next: c.Next, Tasks: c.Tasks}, nil, nodes)
 }
 
 // threadOut is a thread.

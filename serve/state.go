@@ -127,7 +127,8 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.history(r, t, thread.HistoryRequest{Thread: t.Under, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}, raw(body.Metadata), limit)
+	q := thread.HistoryRequest{Thread: t.Under, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}
+	out, err := s.history(r, t, q, raw(body.Metadata), limit)
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryReque
 		if len(out) == limit {
 			break
 		}
-		state := x.past(c)
+		state := x.past(c, q.Subgraph)
 		if slices.Contains(t.Hidden, c.Checkpoint) || string(metadata) != "null" && !contains(raw(state.Metadata), metadata) {
 			continue
 		}

@@ -28,6 +28,8 @@ type streaming struct {
 	modes     []string
 	subgraphs bool
 	resumable bool
+	// bare says that the event that a stream begins with is left out: it is no event of a mode that was asked for, or it has gone by.
+	bare bool
 	// after is the rank of the last event that the client has, nil for none. ranks are those of the events that there are.
 	after *rank
 	ranks ranks
@@ -72,13 +74,19 @@ func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
 	}
 	f := &streaming{server: s, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: run.Resumable}
 	if wanted := listed(r, "stream_mode"); len(wanted) > 0 {
-		f.modes = wanted
+		f.modes, f.bare = wanted, true
 	}
 	from := r.Header.Get("Last-Event-ID")
+	at := locationOf(t.ID, run.ID)
+	w.Header().Set("Content-Location", at)
+	w.Header().Set("Location", at+"/stream")
 	f.out = newSSE(w)
 	defer f.out.close()
 	if !run.Resumable && run.Over() || from == "" && run.Over() {
 		return nil
+	}
+	if !run.Resumable && run.Place != "" {
+		f.bare = true
 	}
 	if run.Resumable && from != "-1" {
 		after := rankIn(from)
@@ -111,7 +119,7 @@ var errSent = errors.New("the client does not read")
 
 // follow sends the events of the run until it has ended.
 func (f *streaming) follow(ctx context.Context, t record.Thread) error {
-	if f.after == nil {
+	if f.after == nil && !f.bare {
 		if err := f.send(event{"metadata", map[string]any{"run_id": f.run, "attempt": 1}}, f.ranks.at); err != nil {
 			return err
 		}

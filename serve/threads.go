@@ -21,6 +21,7 @@ func (s *Server) threadRoutes() []route {
 		{"POST", "/threads", "Makes a thread", s.createThread},
 		{"POST", "/threads/search", "Threads by metadata and status", s.searchThreads},
 		{"POST", "/threads/count", "How many threads there are", s.countThreads},
+		{"POST", "/threads/prune", "Deletes the threads of a list", s.pruneThreads},
 		{"GET", "/threads/{thread_id}", "A thread", s.getThread},
 		{"PATCH", "/threads/{thread_id}", "Merges metadata", s.patchThread},
 		{"DELETE", "/threads/{thread_id}", "Deletes a thread with its runs and checkpoints", s.deleteThread},
@@ -193,7 +194,7 @@ func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.
 	if err := read(w, r, &q); err != nil {
 		return nil, q, err
 	}
-	if err := q.check("thread_id", "status", "created_at", "updated_at", "state_updated_at"); err != nil {
+	if err := errors.Join(q.check("thread_id", "status", "created_at", "updated_at", "state_updated_at"), q.selects(of[threadOut](), "context")); err != nil {
 		return nil, q, err
 	}
 	if !slices.Contains([]string{"", record.Idle, record.Busy, record.Waits, record.Errors}, q.Status) {

@@ -95,6 +95,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		call(200, "POST", "/runs/wait", object{"assistant_id": graph.name, "input": graph.input})
 	}
 	call(200, "POST", "/threads/{thread_id}/copy", object{})
+	call(200, "POST", "/threads/prune", object{"thread_ids": []string{uuid.NewString()}})
 	call(200, "POST", "/threads/{thread_id}/state", object{"values": nil, "as_node": "__end__"})
 	made := call(200, "POST", "/assistants", object{"graph_id": "steps", "name": "mine"})
 	ids["assistant_id"] = field(made, "assistant_id")

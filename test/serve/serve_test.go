@@ -314,6 +314,11 @@ func TestRefusals(t *testing.T) {
 		{"PUT", "/threads/search", "", "{}", 405},
 		{"GET", "/threads/" + strings.Repeat("0", 300), "", "", 422},
 		{"POST", "/threads/search", "", strings.Repeat("[", 20000), 422},
+		{"POST", "/threads/search", "", `{"limit": 0}`, 422},
+		{"POST", "/threads/search", "", `{"select": ["nope"]}`, 422},
+		{"POST", "/threads/search", "", `{"select": ["thread_id", "context"]}`, 200},
+		{"POST", "/assistants/search", "", `{"select": ["nope"]}`, 422},
+		{"POST", "/runs/crons/search", "", `{"select": ["nope"]}`, 422},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, w.base+c.path, strings.NewReader(c.body))
 		require.NoError(t, err)

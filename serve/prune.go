@@ -1,0 +1,56 @@
+package serve
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+)
+
+// pruneBody names the threads that are to be pruned.
+type pruneBody struct {
+	ThreadIDs []string `json:"thread_ids"`
+	// Strategy is delete, the default: checkpoints of a thread that stays are its history, and stay.
+	Strategy string `json:"strategy"`
+}
+
+// prunedOut says how many threads were deleted.
+type prunedOut struct {
+	Count int `json:"pruned_count"`
+}
+
+// pruneThreads deletes the threads of a list. Those that are not there, or not there for the caller, are passed over.
+func (s *Server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
+	var body pruneBody
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	switch {
+	case body.Strategy != "" && body.Strategy != "delete":
+		return refuse(http.StatusUnprocessableEntity, "strategy %q is not delete, the one that there is", body.Strategy)
+	case len(body.ThreadIDs) > mostListed:
+		return refuse(http.StatusUnprocessableEntity, "%d threads at once: at most %d", len(body.ThreadIDs), mostListed)
+	}
+	for _, id := range body.ThreadIDs {
+		if _, err := uuid.Parse(id); err != nil {
+			return refuse(http.StatusUnprocessableEntity, "thread_ids: %q is no UUID", id)
+		}
+	}
+	var out prunedOut
+	for _, id := range body.ThreadIDs {
+		t, _, err := s.recordOf(r.Context(), id)
+		if err == nil {
+			t, err = s.records.Delete(r.Context(), t.ID)
+		}
+		switch {
+		case err == nil:
+		case faultOf(err).status == http.StatusNotFound:
+			continue
+		default:
+			return err
+		}
+		s.index.note(t.Line())
+		out.Count++
+	}
+	answer(w, http.StatusOK, out)
+	return nil
+}
