@@ -23,26 +23,29 @@
 //	guard         from where one may ask
 //	visit         who asks, and what is theirs
 //	assistants    graphs as clients see them
-//	versions      assistants of one's own, and their versions
 //	drawing       the nodes and edges of a graph
 //	schemas       what its values look like
 //	request       a run's request as an invocation of a graph
+//	question      questions and answers as LangGraph writes them
 //	snapshot      states and checkpoints
+//	prune         threads that are deleted together
 //	threads       threads
 //	state         reading and writing states
+//	supersteps    threads that are made with a state
 //	asking        asking for a run
 //	runs          runs
 //	crons         runs that are asked for by a calendar
+//	versions      assistants of one's own, and their versions
 //	cronsearch    finding them
 //	due           asking for what has come due
 //	store         items of the graphs' long-term memory
 //	commands      commands of the second version
 //	subscription  which of its events a client wants
 //	narrator      a run's parts as its events
+//	sse           server-sent events
 //	rank          the numbers of events
 //	watch         the records that clients of this process follow
 //	eventstream   its events, over the runs of a thread
-//	sse           server-sent events
 //	events        what a run streams, as clients see it
 //	stream        streams of runs
 //	contract      what paths take and answer, and what they do to whose things

@@ -18,8 +18,11 @@ type prunedOut struct {
 	Count int `json:"pruned_count"`
 }
 
-// pruneThreads deletes the threads of a list. Those that are not there, or not there for the caller, are passed over.
-func (s *Server) pruneThreads(w http.ResponseWriter, r *http.Request) error {
+// pruning deletes many threads at once.
+type pruning struct{ *Server }
+
+// threads deletes the threads of a list. Those that are not there, or not there for the caller, are passed over.
+func (s pruning) threads(w http.ResponseWriter, r *http.Request) error {
 	var body pruneBody
 	if err := read(w, r, &body); err != nil {
 		return err

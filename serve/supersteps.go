@@ -11,12 +11,15 @@ import (
 	"superstep.dev/thread"
 )
 
+// making makes threads that have a state from the start.
+type making struct{ *Server }
+
 // mostSteps bounds the supersteps with which a thread is made.
 const mostSteps = 100
 
 // steps are the supersteps with which a thread is made, as updates of a graph's state. What does not fit is refused before the thread is
 // made.
-func (s *Server) steps(ctx context.Context, graph string, all []madeStep) ([][]graphadapter.StateUpdate, error) {
+func (s making) steps(ctx context.Context, graph string, all []madeStep) ([][]graphadapter.StateUpdate, error) {
 	switch {
 	case len(all) == 0:
 		return nil, nil
@@ -58,7 +61,7 @@ func takesUpdate(spec *pregel.Spec, node string) bool {
 
 // stepped makes the state of a thread that was just made for a graph. A thread that has a state, or is another graph's, stays as it is. A
 // server that is killed in between leaves a thread without a state, which the same request with if_exists do_nothing then makes.
-func (s *Server) stepped(ctx context.Context, t record.Thread, steps [][]graphadapter.StateUpdate, graph string) (record.Thread, error) {
+func (s making) stepped(ctx context.Context, t record.Thread, steps [][]graphadapter.StateUpdate, graph string) (record.Thread, error) {
 	if len(steps) == 0 || len(t.Runs) > 0 || t.Stands != "" || madeFor(t) != graph {
 		return t, nil
 	}

@@ -21,7 +21,7 @@ func (s *Server) threadRoutes() []route {
 		{"POST", "/threads", "Makes a thread", s.createThread},
 		{"POST", "/threads/search", "Threads by metadata and status", s.searchThreads},
 		{"POST", "/threads/count", "How many threads there are", s.countThreads},
-		{"POST", "/threads/prune", "Deletes the threads of a list", s.pruneThreads},
+		{"POST", "/threads/prune", "Deletes the threads of a list", pruning{s}.threads},
 		{"GET", "/threads/{thread_id}", "A thread", s.getThread},
 		{"PATCH", "/threads/{thread_id}", "Merges metadata", s.patchThread},
 		{"DELETE", "/threads/{thread_id}", "Deletes a thread with its runs and checkpoints", s.deleteThread},
@@ -111,7 +111,7 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	graph := object(metadata).text("graph_id")
-	steps, err := s.steps(r.Context(), graph, body.Steps)
+	steps, err := making{s}.steps(r.Context(), graph, body.Steps)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	if _, err := mayFind(as(r.Context(), access.Threads, access.Read), resourceOf(t)); err != nil {
 		return record.ErrExists // it is somebody else's
 	}
-	if t, err = s.stepped(r.Context(), t, steps, graph); err != nil {
+	if t, err = (making{s}).stepped(r.Context(), t, steps, graph); err != nil {
 		return err
 	}
 	return s.showThread(w, r, t)

@@ -330,11 +330,11 @@ func TestTheHouseIsDrawn(t *testing.T) {
 	}
 }
 
-// TestWhoeverNeedsNoClientOfOthersHasNone: nothing below the command line imports those of a bucket and of a NATS server.
+// TestWhoeverNeedsNoClientOfOthersHasNone: nothing below the command line, and a program like it, imports those of a bucket and of a NATS server.
 func TestWhoeverNeedsNoClientOfOthersHasNone(t *testing.T) {
 	for pkg, imported := range read(t, root, mainModule) {
 		for _, client := range []string{"thread/storage/s3", "thread/live/nats"} {
-			if dir := strings.TrimPrefix(pkg, mainModule+"/"); dir != "cli" && !within(pkg, below([]string{"test/..."})) &&
+			if dir := strings.TrimPrefix(pkg, mainModule+"/"); dir != "cli" && dir != "examples/chat/service" && !within(pkg, below([]string{"test/..."})) &&
 				slices.Contains(imported, mainModule+"/"+client) {
 				t.Errorf("%s imports %s", pkg, client)
 			}
