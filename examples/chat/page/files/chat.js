@@ -5,7 +5,7 @@ import { form } from "./forms.js";
 import { $, editor, el, forget, showMessages, showProblem, showStatus, showThreads, toEnd } from "./view.js";
 
 const graph = "chat";
-const none = { id: "", messages: [], run: null, last: null, writing: "", sending: false, asks: 0 };
+const none = { id: "", messages: [], run: null, writing: "", sending: false, asks: 0 };
 let open = { ...none }; // the thread that is shown
 
 // draw shows the conversation, at most once for each picture of the screen.
@@ -62,7 +62,7 @@ async function start(what) {
 // watch shows what a run streams, and then how the thread stands.
 async function watch(thread, run, options) {
   if (thread !== open) return;
-  thread.run = thread.last = run;
+  thread.run = run;
   thread.sending = false;
   let failed = null;
   showStatus("The agent is at work.");
@@ -107,10 +107,10 @@ async function settle(thread) {
   thread.messages = state.values?.messages ?? [];
   thread.checkpoint = state.checkpoint?.checkpoint_id ?? "";
   draw();
-  if (standing.running && thread.last) { // somebody has approved, here or elsewhere: the run goes on behind what it said
-    thread.last = new Run(thread.id, thread.last.id, thread.last.after);
-    await watch(thread, thread.last, { until: () => running(thread) });
-    return;
+  if (standing.running) { // somebody has approved, here or elsewhere: the thread goes on without a run that could be followed
+    showStatus("The agent is at work.");
+    await new Promise((done) => setTimeout(done, 500));
+    return thread === open ? settle(thread) : undefined;
   }
   const approvals = new Map(standing.approvals.map((a) => [a.id, a]));
   const asks = state.interrupts ?? [];
@@ -119,8 +119,6 @@ async function settle(thread) {
   draw();
   await list();
 }
-
-const running = async (thread) => (await ask("GET", `/chat/threads/${thread.id}`)).running;
 
 // asking shows what is asked.
 function asking(cards) {
@@ -179,7 +177,7 @@ async function say(text) {
     try {
       await start({ input: { messages: [message] } });
     } catch (error) {
-      if (!thread.last || thread.messages.at(-1) === message) { // it was not sent
+      if (thread.messages.at(-1) === message) { // it was not sent
         thread.messages = thread.messages.filter((m) => m !== message);
         if (thread === open && !$("words").value) $("words").value = text;
       }
@@ -254,9 +252,8 @@ async function show(id) {
     if (!id || thread !== open) return;
     const [run] = await ask("GET", `/threads/${id}/runs?limit=1`);
     if (!run) return;
-    thread.last = new Run(id, run.run_id);
     if (run.status === "pending" || run.status === "running") {
-      await watch(thread, thread.last);
+      await watch(thread, new Run(id, run.run_id));
       return;
     }
     await settle(thread);

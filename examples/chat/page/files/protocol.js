@@ -94,9 +94,7 @@ export class Run {
   }
 
   // follow hands each event to on, and returns at the end of the run. away is told when the connection is lost, and when it is there again.
-  // With until, which says whether there is more to come, it asks that at a stream's end, else the run.
-  async follow(on, away, { response, until } = {}) {
-    const more = until ?? (() => this.running());
+  async follow(on, away, { response } = {}) {
     for (let wait = 250; !this.stopped.signal.aborted; wait = Math.min(2 * wait, 5000)) {
       const dead = new AbortController();
       const signal = AbortSignal.any([dead.signal, this.stopped.signal]);
@@ -116,7 +114,7 @@ export class Run {
           on(event);
         }
         clearTimeout(clock);
-        if (!(await more())) return;
+        if (!(await this.running())) return;
       } catch (error) {
         if (this.stopped.signal.aborted) return;
         if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
