@@ -186,7 +186,7 @@ type itemSearch struct {
 }
 
 func (s memories) searchItems(w http.ResponseWriter, r *http.Request) error {
-	var b itemSearch
+	b := itemSearch{page: page{empty: true}}
 	err := read(w, r, &b)
 	if err == nil {
 		err = b.check()
@@ -227,7 +227,7 @@ type namespaceSearch struct {
 }
 
 func (s memories) namespaces(w http.ResponseWriter, r *http.Request) error {
-	var b namespaceSearch
+	b := namespaceSearch{page: page{empty: true}}
 	err := read(w, r, &b)
 	if b.Limit == nil {
 		usual := store.DefaultNamespacesLimit

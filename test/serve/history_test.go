@@ -37,11 +37,6 @@ func TestHistoryOfASubgraph(t *testing.T) {
 		if i > 0 {
 			require.Equal(t, all[i-1].Parent, s.At)
 		}
-		var read state
-		require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/state/checkpoint", object{"checkpoint": s.At}, &read))
-		require.Equal(t, s.At, read.At)
-		require.Equal(t, s.Parent, read.Parent)
-		require.Equal(t, s.Values, read.Values)
 	}
 	require.Equal(t, "draft", all[1].Tasks[0].Name)
 	require.Equal(t, map[string]any{"draft": "draft of x"}, all[1].Tasks[0].Result)

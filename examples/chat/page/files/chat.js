@@ -112,9 +112,10 @@ async function settle(thread) {
     await new Promise((done) => setTimeout(done, 500));
     return thread === open ? settle(thread) : undefined;
   }
-  const approvals = new Map(standing.approvals.map((a) => [a.id, a]));
+  const own = (id) => id.slice(-8); // the protocol shows a question's id with zeros before it
+  const approvals = new Map(standing.approvals.map((a) => [own(a.id), a]));
   const asks = state.interrupts ?? [];
-  asking(asks.map((q) => (approvals.has(q.id) ? approvalCard(approvals.get(q.id)) : questionCard(q, asks.length))));
+  asking(asks.map((q) => (approvals.has(own(q.id)) ? approvalCard(approvals.get(own(q.id))) : questionCard(q, asks.length))));
   showStatus(asks.length > 0 ? "The agent waits for your answer." : "");
   draw();
   await list();
