@@ -78,7 +78,7 @@ func (t *teller) of(p thread.Part) []event {
 	case thread.StreamCustom:
 		add("custom", p.Data)
 	case thread.StreamTasks:
-		add("tasks", t.task(p.Data))
+		add("tasks", t.task(p.Data, whyTask))
 	case thread.StreamCheckpoints:
 		add("checkpoints", t.checkpoint(p.Data))
 	case thread.StreamDebug:
@@ -122,8 +122,8 @@ func (t *teller) update(data json.RawMessage) json.RawMessage {
 	return raw(nodes)
 }
 
-// task is the start or the end of a task.
-func (t *teller) task(data json.RawMessage) object {
+// task is the start or the end of a task. why writes why it failed.
+func (t *teller) task(data json.RawMessage, why func(record.Failure) any) object {
 	var task object
 	if json.Unmarshal(data, &task) != nil {
 		return object{}
@@ -144,10 +144,14 @@ func (t *teller) task(data json.RawMessage) object {
 	}
 	var failure struct{ Type, Message string }
 	if v := task["error"]; given(v) && json.Unmarshal(v, &failure) == nil {
-		task["error"] = raw(map[string]string{"error": failure.Type, "message": failure.Message})
+		task["error"] = raw(why(record.Failure{Type: failure.Type, Message: failure.Message}))
 	}
 	return task
 }
+
+// Why a task failed is told whole of a task, and in one line within a state.
+func whyTask(f record.Failure) any  { return f }
+func whyState(f record.Failure) any { return f.Type + ": " + f.Message }
 
 func (t *teller) checkpoint(data json.RawMessage) object {
 	var c object
@@ -158,12 +162,7 @@ func (t *teller) checkpoint(data json.RawMessage) object {
 	var tasks []json.RawMessage
 	if json.Unmarshal(c["tasks"], &tasks) == nil {
 		for i := range tasks {
-			task := t.task(tasks[i])
-			var failure record.Failure
-			if v := task["error"]; given(v) && json.Unmarshal(v, &failure) == nil {
-				task["error"] = raw(failure.Type + ": " + failure.Message) // as in a state
-			}
-			tasks[i] = raw(task)
+			tasks[i] = raw(t.task(tasks[i], whyState))
 		}
 		c["tasks"] = raw(tasks)
 	}
@@ -198,7 +197,7 @@ func (t *teller) debug(data json.RawMessage) object {
 		d["payload"] = raw(c)
 		return d
 	}
-	d["payload"] = raw(t.task(d["payload"]))
+	d["payload"] = raw(t.task(d["payload"], whyTask))
 	return d
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ type prunedOut struct {
 	Count int `json:"pruned_count"`
 }
 
-// pruning deletes many threads at once.
+// pruning deletes threads.
 type pruning struct{ *Server }
 
 // threads deletes the threads of a list. Those that are not there, or not there for the caller, are passed over.
@@ -42,18 +43,24 @@ func (s pruning) threads(w http.ResponseWriter, r *http.Request) error {
 	for _, id := range body.ThreadIDs {
 		t, _, err := s.recordOf(r.Context(), id)
 		if err == nil {
-			t, err = s.records.Delete(r.Context(), t.ID)
+			err = s.thread(r.Context(), t.ID)
 		}
 		switch {
 		case err == nil:
-		case faultOf(err).status == http.StatusNotFound:
-			continue
-		default:
+			out.Count++
+		case faultOf(err).status != http.StatusNotFound:
 			return err
 		}
-		s.index.note(t.Line())
-		out.Count++
 	}
 	answer(w, http.StatusOK, out)
 	return nil
+}
+
+// thread deletes one thread.
+func (s pruning) thread(ctx context.Context, id string) error {
+	t, err := s.records.Delete(ctx, id)
+	if err == nil {
+		s.index.note(t.Line())
+	}
+	return err
 }

@@ -99,14 +99,22 @@ func (x *renderer) metadata(source string, step int, at time.Time) object {
 	return m
 }
 
-// settingsOf are the settings of a run that its checkpoints show: the plain values of config.configurable.
+// secretNames are parts of names under which clients put what not everybody may read who reads a state; LangGraph leaves the same out.
+var secretNames = []string{"key", "token", "secret", "password", "auth"}
+
+func isSecret(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// settingsOf are the settings of a run that its checkpoints show: the plain values of config.configurable that are no secrets.
 func settingsOf(kwargs json.RawMessage) object {
 	var of struct{ Config config }
 	if json.Unmarshal(kwargs, &of) != nil {
 		return nil
 	}
 	maps.DeleteFunc(of.Config.Configurable, func(name string, v json.RawMessage) bool {
-		return isReserved(name) || isEmpty(v) || v[0] == '{' || v[0] == '['
+		return isReserved(name) || isSecret(name) || isEmpty(v) || v[0] == '{' || v[0] == '['
 	})
 	return of.Config.Configurable
 }

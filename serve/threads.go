@@ -171,11 +171,9 @@ func (s *Server) deleteThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err = s.records.Delete(r.Context(), t.ID)
-	if err != nil {
+	if err := (pruning{s}).thread(r.Context(), t.ID); err != nil {
 		return err
 	}
-	s.index.note(t.Line())
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

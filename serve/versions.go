@@ -189,14 +189,9 @@ func (s assistants) deleteThreads(r *http.Request, id string) error {
 		if !g.Finds(l.Metadata) || !bytes.Equal(l.Metadata["assistant_id"], raw(id)) {
 			continue
 		}
-		t, err := s.records.Delete(r.Context(), l.ID)
-		if errors.Is(err, record.ErrMissing) {
-			continue
-		}
-		if err != nil {
+		if err := pruning(s).thread(r.Context(), l.ID); err != nil && !errors.Is(err, record.ErrMissing) {
 			return err
 		}
-		s.index.note(t.Line())
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -44,22 +43,4 @@ func TestJoiningTellsWhereTheRunIs(t *testing.T) {
 	}
 	require.Equal(t, []string{"metadata", "values", "updates", "values", "updates", "values", "updates", "values"}, stream(at+"/stream"))
 	require.Equal(t, []string{"updates", "updates", "updates"}, stream(at+"/stream?stream_mode=updates"))
-}
-
-// Threads of a list are deleted; what is not there is passed over, and what is no id deletes none.
-func TestPrune(t *testing.T) {
-	w := newWorld(t)
-	kept, gone := w.thread(), w.thread()
-	w.run(gone, object{"assistant_id": "steps", "input": object{"note": "x"}})
-	w.eventually("its end", func() bool { return w.statuses(gone)[0] == "success" })
-	require.Equal(t, 422, w.ask("POST", "/threads/prune", object{"thread_ids": []string{gone, "x"}}, nil))
-	require.Equal(t, 422, w.ask("POST", "/threads/prune", object{"thread_ids": []string{gone}, "strategy": "keep_latest"}, nil))
-	require.Equal(t, 200, w.ask("GET", "/threads/"+gone, nil, nil))
-	var out struct {
-		Count int `json:"pruned_count"`
-	}
-	require.Equal(t, 200, w.ask("POST", "/threads/prune", object{"thread_ids": []string{gone, uuid.NewString()}, "strategy": "delete"}, &out))
-	require.Equal(t, 1, out.Count)
-	require.Equal(t, 404, w.ask("GET", "/threads/"+gone, nil, nil))
-	require.Equal(t, 200, w.ask("GET", "/threads/"+kept, nil, nil))
 }

@@ -67,12 +67,31 @@ func TestSettingsThatAGraphDoesNotKnow(t *testing.T) {
 	require.Equal(t, 200, w.ask("PATCH", "/threads/"+id, object{"metadata": object{"of": "thread"}}, nil))
 	var values object
 	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "greet", "input": object{"name": "Ann"},
-		"metadata": object{"ticket": "7"}, "config": object{"configurable": object{"user": "eve", "page": 3, "list": []int{1}}, "metadata": object{"from": "config"}}}, &values))
+		"metadata": object{"ticket": "7"}, "config": object{"configurable": object{"user": "eve", "page": 3, "list": []int{1}, "OpenAI_API_key": "sk-1"}, "metadata": object{"from": "config"}}}, &values))
 	require.Equal(t, "Good day, Ann (from eve)", values["greeting"])
 	metadata := w.stand(id).Metadata
 	require.Subset(t, metadata, object{"ticket": "7", "from": "config", "of": "thread", "user": "eve", "page": 3.0})
 	require.NotContains(t, metadata, "list", "plain values only")
+	require.NotContains(t, metadata, "OpenAI_API_key", "whoever reads a state does not read secrets")
 	var runs []struct{ Metadata object }
 	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/runs", nil, &runs))
 	require.Subset(t, runs[0].Metadata, object{"ticket": "7", "from": "config", "of": "thread", "graph_id": "greet"})
+}
+
+// Threads of a list are deleted; what is not there is passed over, and what is no id deletes none.
+func TestPrune(t *testing.T) {
+	w := newWorld(t)
+	kept, gone := w.thread(), w.thread()
+	w.run(gone, object{"assistant_id": "steps", "input": object{"note": "x"}})
+	w.eventually("its end", func() bool { return w.statuses(gone)[0] == "success" })
+	require.Equal(t, 422, w.ask("POST", "/threads/prune", object{"thread_ids": []string{gone, "x"}}, nil))
+	require.Equal(t, 422, w.ask("POST", "/threads/prune", object{"thread_ids": []string{gone}, "strategy": "keep_latest"}, nil))
+	require.Equal(t, 200, w.ask("GET", "/threads/"+gone, nil, nil))
+	var out struct {
+		Count int `json:"pruned_count"`
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads/prune", object{"thread_ids": []string{gone, uuid.NewString()}, "strategy": "delete"}, &out))
+	require.Equal(t, 1, out.Count)
+	require.Equal(t, 404, w.ask("GET", "/threads/"+gone, nil, nil))
+	require.Equal(t, 200, w.ask("GET", "/threads/"+kept, nil, nil))
 }
