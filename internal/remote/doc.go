@@ -5,11 +5,12 @@
 //	remote.go, explain.go, patient.go         the server: connection, errors in a caller's words, calls that wait for it
 //	desk.go, last.go                          admission by a worker, newest runs
 //	send.go                                   updates, signals and starts, each of which may be repeated
-//	endings.go, left.go, history.go, state.go the reader: what runs left, checkpoints, states, audits
+//	remembered.go, outputs.go, endings.go     what this client knows of threads
+//	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go, questions.go                     what the server's index lists
 //	erase.go, prune.go                        removing threads, and archiving them first
-//	outputs.go, follow.go, wait.go            the threads: progress for people; where a run says itself that it rests
+//	follow.go, wait.go                        the threads: progress for people; where a run says itself that it rests
 //	start.go, begin.go, here.go, turn.go      runs, and input that begins one or is a turn of an open one; ends in this process
 //	resume.go, steer.go, update.go            answers and going on after a failure; events, pauses, cancelling; writing to the state
 //	stream.go, play.go, live.go               one reader of a stream

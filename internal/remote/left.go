@@ -57,7 +57,7 @@ func (c *reader) left(ctx context.Context, last *lastRun) (result protocol.Graph
 	switch event.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		if err == nil {
-			c.endings.keep(last.thread, last.runID, result)
+			c.endings.keep(last.thread, ending{last.runID, result})
 		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		if result.Cancel == nil || result.Cancel.Reason == "" {

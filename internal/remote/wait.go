@@ -50,7 +50,8 @@ type waiter struct {
 }
 
 func (c *reader) waiterFor(thread string) waiter {
-	return waiter{reader: c, thread: thread, has: c.outputs.of(thread).lists}
+	known, _ := c.outputs.of(thread)
+	return waiter{reader: c, thread: thread, has: known.lists}
 }
 
 // request says what the waiter has, if it is to wait.
