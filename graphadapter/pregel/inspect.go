@@ -41,26 +41,34 @@ func (p *Program) Snapshot(t *Thread, r *Record, newest bool) (*Snapshot, error)
 // Now shows the newest record. Finished tasks' writes that conflict cannot be shown: then it is the record as it was before
 // them, with all of its tasks, which are still to do.
 func (p *Program) Now(t *Thread) (*Snapshot, error) {
-	if s, err := p.Snapshot(t, t.Head, true); err == nil {
-		return s, nil
-	}
-	return p.Snapshot(t, t.Head, false)
+	s, shown, err := now(p, t)
+	return withValues(p, s, shown, err)
 }
 
 // NowHeld is Now with the output's values as they are held, and none in the snapshot: nothing is copied of a long list.
 func (p *Program) NowHeld(t *Thread) (*Snapshot, map[string]Held, error) {
-	s, shown, err := outline(p, t, t.Head, true, nil)
-	if err != nil {
-		s, shown, err = outline(p, t, t.Head, false, nil)
-	}
+	s, shown, err := now(p, t)
 	if err != nil || shown == nil {
 		return s, nil, err
 	}
 	return s, p.held(shown, p.outputs), nil
 }
 
+// now is the outline of what Now shows.
+func now(p *Program, t *Thread) (*Snapshot, *Checkpoint, error) {
+	if s, shown, err := outline(p, t, t.Head, true, nil); err == nil {
+		return s, shown, nil
+	}
+	return outline(p, t, t.Head, false, nil)
+}
+
 func snapshot(p *Program, t *Thread, r *Record, newest bool, nodes []string) (*Snapshot, error) {
-	out, shown, err := outline(p, t, r, newest, nodes)
+	s, shown, err := outline(p, t, r, newest, nodes)
+	return withValues(p, s, shown, err)
+}
+
+// withValues is an outline with its values.
+func withValues(p *Program, out *Snapshot, shown *Checkpoint, err error) (*Snapshot, error) {
 	switch {
 	case err != nil:
 		return nil, err
