@@ -195,6 +195,7 @@ var arrows = []arrow{
 	{from: "test/processes/...", ours: []string{"test/processes/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/internal/approver", ours: anything, theirs: anything},
 	{from: "examples/internal/demo", ours: anything, theirs: anything},
+	{from: "examples/internal/dev", ours: anything, theirs: anything},
 	{from: "examples/refund/demo/...", ours: anything, theirs: anything},
 	{from: "examples/research/demo/...", ours: anything, theirs: anything},
 	{from: "examples/refund/dev/...", ours: anything, theirs: anything},
