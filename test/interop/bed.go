@@ -125,11 +125,12 @@ func (b *bed) startServe(ctx context.Context) (err error) {
 func (b *bed) again(ctx context.Context, name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.kills++
 	switch name {
 	case "worker":
+		b.kills++
 		return errors.Join(b.worker.Kill(), b.startWorker(ctx))
 	case "serve":
+		b.kills++
 		return errors.Join(b.serve.Kill(), b.startServe(ctx))
 	}
 	return fmt.Errorf("there is no process %q: want worker or serve", name)
