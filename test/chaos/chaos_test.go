@@ -53,7 +53,7 @@ func testWorld(t *testing.T) *world {
 func TestKills(t *testing.T) {
 	for _, m := range modes() {
 		t.Run(m.name, func(t *testing.T) {
-			result, err := testWorld(t).torment(t.Context(), m, 4, options{threads: 3, workers: 2})
+			result, err := testWorld(t).campaign(t.Context(), m, 4, options{threads: 3, workers: 2})
 			require.NoError(t, err)
 			require.Equal(t, 4, result.kills)
 			require.NotZero(t, result.runs)

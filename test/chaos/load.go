@@ -47,7 +47,7 @@ type load struct {
 	enough atomic.Bool
 
 	mu     sync.Mutex
-	result *torment
+	result *campaign
 	want   map[string]string // the final states of undisturbed runs, by kind
 }
 

@@ -84,7 +84,7 @@ func (w *world) everything(ctx context.Context, o options, stdout io.Writer) (br
 			break
 		}
 		kills := (o.kills + i) / len(chosen) // the rest is shared out
-		t, err := w.torment(ctx, m, kills, o)
+		t, err := w.campaign(ctx, m, kills, o)
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", m.name, err)
 		}

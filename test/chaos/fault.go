@@ -35,8 +35,8 @@ var points = []string{
 	pointRecord, pointRecord, pointResult, pointResult, pointDecision, pointOrder, pointRefund, pointRefund, pointLookup, pointNotify,
 }
 
-// fate is what happens to one worker. It hangs for good where it shall die, so that whoever is told kills it there.
-type fate struct {
+// fault is what happens to one worker. It hangs for good where it shall die, so that whoever is told kills it there.
+type fault struct {
 	moment string // "before record", "after refund", …; "" is none
 	left   atomic.Int64
 	// holding makes calls to payments wait for the thaw.
@@ -47,8 +47,8 @@ type fate struct {
 	hands map[string]notice // the activities in hand, by task token: their Thread, Activity and Attempt
 }
 
-func newFate(moment string, count int64, holding bool) *fate {
-	f := &fate{moment: moment, holding: holding, thaw: make(chan struct{}), hands: map[string]notice{}}
+func newFault(moment string, count int64, holding bool) *fault {
+	f := &fault{moment: moment, holding: holding, thaw: make(chan struct{}), hands: map[string]notice{}}
 	f.left.Store(count)
 	if holding {
 		signals := make(chan os.Signal, 1)
@@ -62,7 +62,7 @@ func newFate(moment string, count int64, holding bool) *fate {
 }
 
 // reach is called at every moment.
-func (f *fate) reach(moment string) {
+func (f *fault) reach(moment string) {
 	if moment != f.moment || f.left.Add(-1) != 0 {
 		return
 	}
@@ -71,14 +71,14 @@ func (f *fate) reach(moment string) {
 }
 
 // around calls with both moments of a point.
-func (f *fate) around(point string, call func() error) error {
+func (f *fault) around(point string, call func() error) error {
 	f.reach("before " + point)
 	err := call()
 	f.reach("after " + point)
 	return err
 }
 
-func (f *fate) thawed() bool {
+func (f *fault) thawed() bool {
 	select {
 	case <-f.thaw:
 		return true
@@ -88,7 +88,7 @@ func (f *fate) thawed() bool {
 }
 
 // intercept watches the worker's calls to the Temporal server.
-func (f *fate) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	opts ...grpc.CallOption,
 ) error {
 	call := func() error { return invoke(ctx, method, req, reply, cc, opts...) }
@@ -134,7 +134,7 @@ func (f *fate) intercept(ctx context.Context, method string, req, reply any, cc 
 }
 
 // given notes an activity that the server handed over.
-func (f *fate) given(task *workflowservice.PollActivityTaskQueueResponse) {
+func (f *fault) given(task *workflowservice.PollActivityTaskQueueResponse) {
 	if len(task.GetTaskToken()) == 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func (f *fate) given(task *workflowservice.PollActivityTaskQueueResponse) {
 }
 
 // tells completes a notice about an activity in hand.
-func (f *fate) tells(token []byte, n notice) {
+func (f *fault) tells(token []byte, n notice) {
 	f.mu.Lock()
 	of := f.hands[string(token)]
 	f.mu.Unlock()
@@ -161,7 +161,7 @@ func (f *fate) tells(token []byte, n notice) {
 }
 
 // told notes how the server took a record or an end of an activity.
-func (f *fate) told(token []byte, err error, end bool) {
+func (f *fault) told(token []byte, err error, end bool) {
 	switch {
 	case status.Code(err) == codes.NotFound:
 		f.tells(token, notice{What: noticeRefused})

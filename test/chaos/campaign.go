@@ -26,8 +26,8 @@ const (
 	tableFormat = "%-8s %6v %6v %7v %5v %6v %8v %6v %7v %7v\n"
 )
 
-// torment is what became of one mode.
-type torment struct {
+// campaign is what became of one mode.
+type campaign struct {
 	mode           mode
 	runs           int
 	kills, chosen  int
@@ -39,9 +39,9 @@ type torment struct {
 	miscounted     []string // those that are not what this program counted
 }
 
-// torment runs threads in one mode while workers are killed, and then lets every thread end.
-func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*torment, error) {
-	t, began := &torment{mode: m}, time.Now()
+// campaign runs threads in one mode while workers are killed, and then lets every thread end.
+func (w *world) campaign(ctx context.Context, m mode, kills int, o options) (*campaign, error) {
+	t, began := &campaign{mode: m}, time.Now()
 	note := func(what string, args ...any) {
 		fmt.Fprintf(w.notes, "%s, %3.0f s: %s\n", m.name, time.Since(began).Seconds(), fmt.Sprintf(what, args...))
 	}
@@ -119,7 +119,7 @@ func (w *world) torment(ctx context.Context, m mode, kills int, o options) (*tor
 
 // count holds what the service did in all against what the runs that finished have to have done, the undisturbed
 // ones included: one message each.
-func (t *torment) count(after, before payments.Stats) {
+func (t *campaign) count(after, before payments.Stats) {
 	told, runs := after.Notifications.Committed-before.Notifications.Committed, t.runs+len(kinds)
 	if told != int64(runs) && len(t.lost) == 0 {
 		t.twice = append(t.twice, fmt.Sprintf("%d runs told %d customers", runs, told))
@@ -149,13 +149,13 @@ func (w *world) weather(ctx context.Context) {
 	}
 }
 
-func (t *torment) broken() bool {
+func (t *campaign) broken() bool {
 	return len(t.lost)+len(t.twice)+len(t.unequal)+len(t.miscounted) > 0 || t.slow()
 }
 
-func (t *torment) slow() bool { return t.mode.name == "sync" && t.percentile(95) > barPause }
+func (t *campaign) slow() bool { return t.mode.name == "sync" && t.percentile(95) > barPause }
 
-func (t *torment) percentile(p int) time.Duration { return percentile(t.pauses, p) }
+func (t *campaign) percentile(p int) time.Duration { return percentile(t.pauses, p) }
 
 // percentile is the nearest-rank percentile.
 func percentile(all []time.Duration, p int) time.Duration {
@@ -166,7 +166,7 @@ func percentile(all []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-func (t *torment) print(out io.Writer) {
+func (t *campaign) print(out io.Writer) {
 	fmt.Fprintf(out, tableFormat, t.mode.name, t.runs, t.kills, t.chosen, len(t.lost), len(t.twice), len(t.unequal), t.again,
 		fmt.Sprintf("%.2f", t.percentile(50).Seconds()), fmt.Sprintf("%.2f", t.percentile(95).Seconds()))
 	for what, all := range map[string][]string{"lost": t.lost, "twice": t.twice, "unequal": t.unequal} {
