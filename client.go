@@ -235,7 +235,8 @@ func (c *Client) Question(ctx context.Context, thread, id string) (thread.Questi
 	return c.threads.Question(ctx, thread, id)
 }
 
-// List returns threads, those started last first, each with its newest run. The server's index is a moment behind.
+// List returns threads, each with its newest run: first the open ones, those started last first, then the closed ones, those
+// closed last first. The server's index is a moment behind.
 // Errors: ErrNoServer, ErrBadInput.
 func (c *Client) List(ctx context.Context, q thread.ListQuery) ([]thread.View, error) {
 	return c.threads.List(ctx, q)

@@ -137,7 +137,7 @@ func (f *jobFollower) report(events []job.Event) {
 	}
 }
 
-// Jobs returns jobs, those started last first, each with its newest run.
+// Jobs returns jobs in the order of List, each with its newest run.
 func (c *Jobs) Jobs(ctx context.Context, q thread.JobsQuery) ([]thread.JobItem, error) {
 	return newest(ctx, c.reader, listing{protocol.LeaderWorkflow, q.Leader, q.Limit}, func(info *workflowpb.WorkflowExecutionInfo) (j thread.JobItem, of string, wanted bool) {
 		j = c.jobItem(info)

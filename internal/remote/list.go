@@ -25,7 +25,8 @@ const (
 	listPages = 50
 )
 
-// List returns threads, those started last first, each with its newest run.
+// List returns threads, each with its newest run, in the order of the server's index: first the open ones, those started last
+// first, then the closed ones, those closed last first.
 func (c *reader) List(ctx context.Context, q thread.ListQuery) ([]thread.View, error) {
 	return newest(ctx, c, listing{protocol.GraphWorkflow, q.Graph, q.Limit}, func(info *workflowpb.WorkflowExecutionInfo) (v thread.View, of string, wanted bool) {
 		v = c.listed(info)

@@ -88,7 +88,7 @@ func TestALongThreadIsOneThread(t *testing.T) {
 		require.Equal(t, all[i+1:], append([]thread.Part{}, rig.StreamOf(t, th, rig.EveryMode(superstep.StreamFrom(all[i].Offset))...)...), "from part %d", i)
 	}
 	assert.Greater(t, runs, 4, "the thread was hardly ever continued")
-	threads, err := s.List(t.Context(), thread.ListQuery{})
+	threads, err := s.List(t.Context(), thread.ListQuery{Limit: 10_000})
 	require.NoError(t, err)
 	listed := 0
 	for _, v := range threads {
@@ -179,8 +179,8 @@ func TestAThreadBeganWithItsFirstRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.GetWorkflowExecutionInfo().GetStartTime().AsTime(), v.Started)
 	require.NotEqual(t, last.GetWorkflowExecutionInfo().GetStartTime().AsTime(), v.Started)
-	require.Eventually(t, func() bool { // the index is a moment behind
-		all, err := s.List(t.Context(), thread.ListQuery{})
+	require.Eventually(t, func() bool { // the index is a moment behind, and lists what other tests have open first
+		all, err := s.List(t.Context(), thread.ListQuery{Limit: 10_000})
 		at := slices.IndexFunc(all, func(l thread.View) bool { return l.Thread == th.ID() })
 		return err == nil && at >= 0 && all[at].Started.Equal(v.Started)
 	}, time.Minute, 50*time.Millisecond)
