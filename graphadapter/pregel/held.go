@@ -27,6 +27,8 @@ type grown struct {
 type room struct {
 	mu   sync.Mutex
 	text Value // of the longest
+
+	messages messageIndex // of a list that the messages reducer has grown
 }
 
 // Hold returns a value to be held.
