@@ -96,7 +96,8 @@ func (l *lease) leaseFrom(sent time.Time) time.Duration {
 func (l *lease) allowance() time.Duration { return l.info.HeartbeatTimeout * 9 / 10 }
 
 // Held implements taskrun.Lease. The timer that ends the held context may be late: a process that was stopped goes on
-// with its code and its timers at once.
+// with its code and its timers at once. An execution that was told so once is over: were a heartbeat still to renew the lease, the
+// task that gave up would be taken for one that failed.
 func (l *lease) Held() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,9 +109,9 @@ func (l *lease) Held() error {
 		sent = l.began
 	}
 	if taskrun.Elapsed(sent, time.Now()) >= l.allowance() {
-		return graphadapter.ErrFenced
+		l.end(graphadapter.ErrFenced)
 	}
-	return nil
+	return l.lostWhy
 }
 
 // Confirm implements taskrun.Lease: before its first heartbeat the server has heard nothing of this execution, which
@@ -272,6 +273,11 @@ func (l *lease) Lost() error {
 func (l *lease) lose(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.end(why)
+}
+
+// end is lose, for who has the lock.
+func (l *lease) end(why error) {
 	if l.lostWhy == nil {
 		l.lostWhy = why
 	}

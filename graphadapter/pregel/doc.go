@@ -31,11 +31,12 @@
 // # The files, in order of reading
 //
 //	value       a JSON value
+//	messages    one message, and which messages a list has
 //	held        a value as channels hold it: lists that grow share their memory
 //	task        what is exchanged about a task: Task, Outcome, Command, Question, Answer, NodeError
 //	errors      why a run or a call failed, and how errors are stored
 //	spec        the graph as data
-//	reducer     append, sum, max, concat, merge, messages
+//	reducer, reducer_messages       append, sum, max, concat, merge; messages
 //	digest, grown       the digest of a long value, made from that of the value before; a list that has only grown
 //	channel     how a channel takes writes
 //	validate    what is wrong with a Spec

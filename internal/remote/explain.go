@@ -299,14 +299,22 @@ const troubleWithin = 3 * time.Second
 func (c *server) serverTrouble(graph, threadID string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), troubleWithin)
 	defer cancel()
-	id := threadID
-	if id == "" {
-		id = runtime.DeskPrefix + c.cfg.TaskQueue
+	look := func(id string) error {
+		_, err := c.temporal.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: id}})
+		var notFound *serviceerror.NotFound
+		if errors.As(err, &notFound) {
+			return nil
+		}
+		return err
 	}
-	_, err := c.temporal.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: id}})
-	var notFound *serviceerror.NotFound
-	if err == nil || errors.As(err, &notFound) {
+	desk := runtime.DeskPrefix + c.cfg.TaskQueue
+	err := look(cmp.Or(threadID, desk))
+	var busy *serviceerror.ResourceExhausted
+	if errors.As(err, &busy) && busy.Cause == enumspb.RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW {
+		err = look(desk) // the server is at work on that run: another one tells
+	}
+	if err == nil {
 		return nil
 	}
 	return c.noServer(err, graph, threadID)
