@@ -41,7 +41,10 @@ func (t *Tail) ReplayEvents(workflowID, runID string, events []*historypb.Histor
 		return nil
 	}
 	reading := storage.Reading(t.Converter) // the run's values are stored; what the replay encodes anew is compared with nothing
-	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: reading, FailureConverter: codec.Failures(reading)})
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		DataConverter: reading, FailureConverter: codec.Failures(reading),
+		DisableDeadlockDetection: true, // only our own code runs, for longer than the SDK's second where the machine is slow and the state large
+	})
 	if err != nil {
 		return err
 	}
