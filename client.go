@@ -329,7 +329,7 @@ func (c *Client) Graphs(ctx context.Context) ([]string, error) { return c.thread
 // child has its result.
 //
 // Errors: ErrRunning for a thread that is open, unless it is to be cancelled, and when it was started again meanwhile; ErrBadInput for an
-// attempt of a job; ErrStorage; ErrNoServer. What was removed by then is in the proof.
+// attempt of a job; ErrErasing when somebody else erases it meanwhile; ErrStorage; ErrNoServer. What was removed by then is in the proof.
 func (c *Client) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasure, error) {
 	return c.threads.Erase(ctx, r)
 }

@@ -90,10 +90,10 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		return pregel.Outcome{}, err
 	}
 	defer free()
+	e.recovery = e.recovers(ctx, e.task.Tally, e.req.Graph) // before the server hears of this execution
 	// The lease is renewed as long as the node runs, and its context ends with it.
 	held, release := e.hold(ctx, e.task.Tally)
 	defer release()
-	e.recovery = e.recovers(ctx, e.task.Tally, e.req.Graph)
 	if e.traced = e.nodes.tracerOf(e.req.Trace, &e.req.Task, e.req.Graph, e.req.Thread); e.traced != nil {
 		e.traced.of, e.traced.under = ofTask(e.info), true
 		if e.recovery != nil {

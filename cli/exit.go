@@ -47,6 +47,7 @@ var exits = []struct {
 	{errNotBegun, "not_begun", ExitNotBegun},
 	{thread.ErrBadInput, "bad_input", ExitUsage},
 	{thread.ErrRunning, "running", ExitUsage},
+	{thread.ErrErasing, "erasing", ExitUsage},
 	{thread.ErrNotFailed, "not_failed", ExitUsage},
 	{thread.ErrAnswerRefused, "answer_refused", ExitRefused},
 	{thread.ErrNotFound, "not_found", ExitNotFound},

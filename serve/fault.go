@@ -45,6 +45,7 @@ var statuses = []struct {
 	{cron.ErrTooLarge, http.StatusUnprocessableEntity},
 	{thread.ErrNotFound, http.StatusNotFound},
 	{thread.ErrRunning, http.StatusConflict},
+	{thread.ErrErasing, http.StatusConflict},
 	{thread.ErrBadInput, http.StatusBadRequest},
 	{thread.ErrAnswerRefused, http.StatusConflict},
 	{thread.ErrNotFailed, http.StatusConflict},

@@ -29,6 +29,8 @@ var (
 	ErrStorage = errors.New("a stored value is not to be had")
 	// ErrRunning: the thread's run is open, and the call needs a closed one.
 	ErrRunning = errors.New("the run is open")
+	// ErrErasing: the thread is being erased, and its id is free in a moment.
+	ErrErasing = errors.New("the thread is being erased")
 	// ErrNotFailed: retry of a run that did not fail.
 	ErrNotFailed = errors.New("the run did not fail")
 )

@@ -26,12 +26,13 @@ import (
 )
 
 // eraser erases one thread, or one job. The newest run of the thread, or of the leader, goes last: as long as it is there the id cannot
-// be taken by another thread, and an erasure that was killed is begun again from it.
+// be taken by another thread, and an erasure that was killed is begun again from it. Then a [hold] has the id, while the values go.
 type eraser struct {
 	*Threads
 	thread.EraseRequest
 	proof thread.Erasure
 	names []string // of the values that were removed
+	hold  hold
 	// kept is the archive of what is erased, of which nothing goes that is not there; nil for none.
 	kept *archive.File
 }
@@ -111,6 +112,13 @@ type threadRuns struct {
 	newest *workflowservice.DescribeWorkflowExecutionResponse
 	open   bool
 	closed time.Time // the latest
+	// holds are what erasures have left of their holds, in no order.
+	holds []string
+}
+
+// has reports whether a run is one of these.
+func (t threadRuns) has(run string) bool {
+	return slices.Contains(t.runs, run) || slices.Contains(t.holds, run)
 }
 
 // runsOf finds the runs of an id: the newest, those that it names as its predecessors, and what the server's index has beside them. The
@@ -120,6 +128,10 @@ func (e *eraser) runsOf(ctx context.Context, id string) (threadRuns, error) {
 	newest, err := e.described(ctx, id, "")
 	if err != nil {
 		return t, err
+	}
+	if isHold(newest) {
+		t.holds = append(t.holds, runID(newest))
+		newest = nil
 	}
 	kind := newest.GetWorkflowExecutionInfo().GetType().GetName()
 	if newest != nil && kind != protocol.GraphWorkflow && kind != protocol.LeaderWorkflow {
@@ -154,6 +166,12 @@ func (e *eraser) runsOf(ctx context.Context, id string) (threadRuns, error) {
 		if described == nil { // of the past that the server has no more, or removed a moment ago
 			continue
 		}
+		if isHold(described) {
+			if !t.has(run) {
+				t.holds = append(t.holds, run)
+			}
+			continue
+		}
 		t.runs = append(t.runs, run)
 		t.open = t.open || isOpen(described)
 		if at := described.GetWorkflowExecutionInfo().GetCloseTime(); at != nil && at.AsTime().After(t.closed) {
@@ -177,9 +195,9 @@ func isOpen(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
 }
 
 // described is a run of an id, "" for the newest; nil when the server has none.
-func (e *eraser) described(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	d, err := patiently(ctx, e.server, id, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-		return e.temporal.DescribeWorkflowExecution(ctx, id, run)
+func (c *server) described(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := patiently(ctx, c, id, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+		return c.temporal.DescribeWorkflowExecution(ctx, id, run)
 	})
 	var gone *serviceerror.NotFound
 	if errors.As(err, &gone) {
@@ -325,8 +343,8 @@ func (e *eraser) keepAudit(ctx context.Context, all []threadRuns) error {
 	return nil
 }
 
-// remove removes all runs but the newest of the last thread, then the values, then that run.
-func (e *eraser) remove(ctx context.Context, all []threadRuns) error {
+// remove removes all runs but the newest of the last thread, then that and the values while the id is held.
+func (e *eraser) remove(ctx context.Context, all []threadRuns) (err error) {
 	for i, t := range all {
 		runs := t.runs
 		if i == len(all)-1 && len(runs) > 0 {
@@ -338,28 +356,42 @@ func (e *eraser) remove(ctx context.Context, all []threadRuns) error {
 			}
 		}
 	}
-	if err := e.isNewest(ctx, all); err != nil {
+	own := &all[len(all)-1]
+	if there, err := e.isThere(ctx, own); err != nil || !there {
+		return cmp.Or(err, e.check(ctx, all))
+	}
+	defer func() {
+		if err != nil {
+			e.giveUp(ctx)
+		}
+	}()
+	if err := e.holdID(ctx, own); err != nil {
 		return err
 	}
-	if err := e.removeValues(ctx); err != nil {
-		return err
-	}
-	if own := all[len(all)-1]; len(own.runs) > 0 {
+	if len(own.runs) > 0 {
 		if err := e.removeRun(ctx, own.id, own.runs[len(own.runs)-1]); err != nil {
 			return err
 		}
 	}
+	if err := e.whileHeld(ctx, own.id, e.removeValues); err != nil {
+		return err
+	}
+	e.hold.emptied = time.Now()
+	if err := e.letGo(ctx, *own); err != nil {
+		return err
+	}
 	return e.check(ctx, all)
 }
 
-// isNewest holds that nobody has gone on with the thread meanwhile, whose values would go with the others.
-func (e *eraser) isNewest(ctx context.Context, all []threadRuns) error {
-	own := all[len(all)-1]
-	newest, err := e.described(ctx, own.id, "")
-	if err == nil && runID(newest) != runID(own.newest) && newest != nil {
-		err = e.isOpen(own.id, "a run of it has begun meanwhile", []string{"show", own.id})
+// isThere reports whether anything is left to be removed under the id itself.
+func (e *eraser) isThere(ctx context.Context, own *threadRuns) (bool, error) {
+	if s := e.cfg.Storage; s != nil {
+		e.proof.Storage = s.Where()
+		if values, err := s.List(ctx, storage.SpaceOf(e.cfg.Namespace, e.Thread)); err != nil || len(values) > 0 {
+			return true, err
+		}
 	}
-	return err
+	return len(own.runs)+len(own.holds) > 0, nil
 }
 
 // removeRun removes a closed run, and returns when the server has it no more.
@@ -382,22 +414,26 @@ func (e *eraser) removeRun(ctx context.Context, id, run string) error {
 			return e.notKept(fmt.Sprintf("the history of run %s of %s", run, id))
 		}
 	}
-	_, err = e.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: e.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run}})
-	var absent *serviceerror.NotFound
-	if err != nil && !errors.As(err, &absent) {
-		return err
-	}
-	err = e.until(ctx, "the server still has run "+run, func() (bool, error) {
-		d, err := e.described(ctx, id, run)
-		return d == nil, err
-	})
-	if err != nil {
+	if err := e.delete(ctx, id, run); err != nil {
 		return err
 	}
 	e.proof.Runs = append(e.proof.Runs, gone)
 	e.tell(gone)
 	return nil
+}
+
+// delete removes a run, and returns when the server has it no more.
+func (c *server) delete(ctx context.Context, id, run string) error {
+	_, err := c.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: c.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run}})
+	var absent *serviceerror.NotFound
+	if err != nil && !errors.As(err, &absent) {
+		return err
+	}
+	return c.until(ctx, "the server still has run "+run, func() (bool, error) {
+		d, err := c.described(ctx, id, run)
+		return d == nil, err
+	})
 }
 
 func (e *eraser) tell(gone thread.Removal) {
@@ -406,30 +442,42 @@ func (e *eraser) tell(gone thread.Removal) {
 	}
 }
 
+// emptyTries is how often a space is emptied in which something lies again: of a start that was refused, or of a task that a worker still has.
+const emptyTries = 3
+
 func (e *eraser) removeValues(ctx context.Context) error {
 	s := e.cfg.Storage
 	if s == nil {
 		return nil
 	}
 	e.proof.Storage = s.Where()
-	err := s.Empty(ctx, storage.SpaceOf(e.cfg.Namespace, e.Thread), func(o storage.Object) {
-		e.proof.Values, e.proof.Bytes = e.proof.Values+1, e.proof.Bytes+o.Bytes
-		e.names = append(e.names, o.Name)
-		e.tell(thread.Removal{Kind: thread.RemovedValue, Thread: e.Thread, Name: o.Name, Bytes: o.Bytes})
-	})
-	if err != nil {
-		return err
+	space := storage.SpaceOf(e.cfg.Namespace, e.Thread)
+	var left []storage.Object
+	for range emptyTries {
+		err := s.Empty(ctx, space, func(o storage.Object) {
+			e.proof.Values, e.proof.Bytes = e.proof.Values+1, e.proof.Bytes+o.Bytes
+			e.names = append(e.names, o.Name)
+			e.tell(thread.Removal{Kind: thread.RemovedValue, Thread: e.Thread, Name: o.Name, Bytes: o.Bytes})
+		})
+		if err == nil {
+			left, err = s.List(ctx, space)
+		}
+		if err != nil {
+			return err
+		}
+		if len(left) == 0 {
+			break
+		}
 	}
 	if len(e.names) > 0 {
 		slices.Sort(e.names)
 		sum := sha256.Sum256([]byte(strings.Join(e.names, "\n") + "\n"))
 		e.proof.ValuesSHA256 = hex.EncodeToString(sum[:])
 	}
-	left, err := s.List(ctx, storage.SpaceOf(e.cfg.Namespace, e.Thread))
-	if err == nil && len(left) > 0 {
-		err = fmt.Errorf("%d values were stored for thread %s while it was erased: a worker still has a task of it; erase it again", len(left), e.Thread)
+	if len(left) > 0 {
+		return fmt.Errorf("%d values were stored for thread %s while it was erased: a worker still has a task of it; erase it again", len(left), e.Thread)
 	}
-	return err
+	return nil
 }
 
 // removeArchives removes what was archived of the thread.
@@ -449,19 +497,26 @@ func (e *eraser) removeArchives() error {
 	return nil
 }
 
-// check asks the server and its index for what is left.
+// check asks the server and its index for what is left. A run that has begun since the id was let go is another thread's.
 func (e *eraser) check(ctx context.Context, all []threadRuns) error {
 	for _, t := range all {
 		newest, err := e.described(ctx, t.id, "")
 		if err != nil {
 			return err
 		}
-		if newest != nil {
-			return e.isOpen(t.id, "a run of it has begun meanwhile", []string{"show", t.id})
+		if newest != nil && t.has(runID(newest)) || newest != nil && t.id != e.Thread {
+			return e.begunMeanwhile(t.id)
 		}
 		err = e.until(ctx, "the server's index still has thread "+t.id, func() (bool, error) {
+			newest, err := e.described(ctx, t.id, "")
+			if err == nil && newest != nil {
+				err = e.wholeOrGone(ctx, t.id, runID(newest))
+			}
+			if err != nil {
+				return false, err
+			}
 			listed, err := e.listed(ctx, "WorkflowId = "+quotedInQuery(t.id))
-			return len(listed) == 0, err
+			return !slices.ContainsFunc(listed, func(run *commonpb.WorkflowExecution) bool { return newest == nil || t.has(run.GetRunId()) }), err
 		})
 		if err != nil {
 			return err
@@ -475,11 +530,20 @@ func (e *eraser) check(ctx context.Context, all []threadRuns) error {
 	return nil
 }
 
+// wholeOrGone looks at a run that has begun behind the hold: a new turn that waited for it may have stored its values before.
+func (e *eraser) wholeOrGone(ctx context.Context, id, run string) error {
+	err := e.beganWhole(ctx, id, run, time.Time{})
+	if errors.Is(err, thread.ErrErasing) { // whose caller begins it again
+		return nil
+	}
+	return err
+}
+
 // goneWithin bounds the time that a server is given to remove what it has taken the request for.
 const goneWithin = time.Minute
 
 // until asks again and again; what says what was waited for in vain.
-func (e *eraser) until(ctx context.Context, what string, gone func() (bool, error)) error {
+func (c *server) until(ctx context.Context, what string, gone func() (bool, error)) error {
 	for began, pause := time.Now(), 10*time.Millisecond; ; pause = min(2*pause, time.Second) {
 		is, err := gone()
 		if is || err != nil {

@@ -242,6 +242,7 @@ const goalShown = 200
 // errStartedBefore when another run is there first. Its request id follows from that of the run before, as a thread's does,
 // so that of several recoveries only one begins.
 func (c *Jobs) launchJob(ctx context.Context, call string, in protocol.LeaderInput, last *lastRun) (*lastRun, error) {
+	since := time.Now()
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return nil, err
@@ -265,7 +266,19 @@ func (c *Jobs) launchJob(ctx context.Context, call string, in protocol.LeaderInp
 	run, err := c.execute(ctx, start, call, last != nil)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) {
+		hold, lookErr := c.holdBehind(ctx, id)
+		if lookErr != nil {
+			return nil, lookErr
+		}
+		if hold != nil {
+			return c.launchJob(ctx, call, in, hold)
+		}
+	}
+	if errors.As(err, &already) {
 		return nil, fmt.Errorf("job %s: %w", in.Job.ID, errStartedBefore)
+	}
+	if err == nil {
+		err = c.beganWhole(ctx, id, run, since)
 	}
 	if err != nil {
 		return nil, c.explain(err, in.Leader, id)

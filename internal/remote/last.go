@@ -53,6 +53,12 @@ func (c *server) lastOf(ctx context.Context, thread, kind string) (*lastRun, err
 	if err != nil {
 		return nil, c.explain(err, "", thread)
 	}
+	if isHold(described) {
+		if isOpen(described) {
+			return nil, beingErased(thread)
+		}
+		return nil, nil // what an erasure has left that was interrupted
+	}
 	info := described.GetWorkflowExecutionInfo()
 	if info.GetType().GetName() != kind {
 		return nil, notOfKind(thread, info.GetType().GetName())

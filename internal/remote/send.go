@@ -168,6 +168,12 @@ func (c *server) stillLast(ctx context.Context, last *lastRun) error {
 	if last == nil {
 		return nil
 	}
+	if last.kind == protocol.ErasureWorkflow {
+		if now, err := c.holdBehind(ctx, last.thread); err != nil || now != nil && now.runID == last.runID {
+			return err
+		}
+		return somebodyElse("", last.thread)
+	}
 	now, err := c.lastOf(ctx, last.thread, last.kind)
 	if err == nil && (now == nil || now.runID != last.runID) {
 		err = somebodyElse(last.graph, last.thread)

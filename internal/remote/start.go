@@ -37,6 +37,9 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 		}
 	}
 	last, err := c.lastBefore(ctx, req)
+	if err == nil && last == nil && !req.NewThread {
+		c.ended.note(req.Thread, true) // nobody is behind it but a hold, if the server refuses it again
+	}
 	if err != nil {
 		return thread.View{}, err
 	}
@@ -132,6 +135,15 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 	}
 	run, err := c.startExecution(ctx, req.Thread, in, last, call)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &already) && last == nil && !c.mayBeNew(req) { // else whoever asks looks what the thread is
+		hold, lookErr := c.holdBehind(ctx, req.Thread)
+		if lookErr != nil {
+			return thread.View{}, lookErr
+		}
+		if hold != nil {
+			run, err = c.startExecution(ctx, req.Thread, in, hold, call)
+		}
+	}
 	switch {
 	case errors.As(err, &already) && req.NewThread:
 		_, err := c.theLastRun(ctx, req.Thread) // it may be of another kind
@@ -141,7 +153,7 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 		e.Cause = errNotNew
 		return thread.View{}, e
 	case errors.As(err, &already):
-		return thread.View{}, somebodyElse(req.Graph, req.Thread)
+		return thread.View{}, cmp.Or(c.held(ctx, req.Thread), error(somebodyElse(req.Graph, req.Thread)))
 	}
 	if err != nil {
 		return thread.View{}, c.explain(err, req.Graph, req.Thread)
@@ -151,6 +163,15 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 
 // startExecution starts a run of a thread, the first or the one that follows last.
 func (c *Threads) startExecution(ctx context.Context, threadID string, in protocol.GraphInput, last *lastRun, call string) (string, error) {
+	since := time.Now()
+	run, err := startOnce(ctx, c, threadID, in, last, call)
+	if err == nil {
+		err = c.beganWhole(ctx, threadID, run, since)
+	}
+	return run, err
+}
+
+func startOnce(ctx context.Context, c *Threads, threadID string, in protocol.GraphInput, last *lastRun, call string) (string, error) {
 	fields, err := memoFields(in, call)
 	if err != nil {
 		return "", err

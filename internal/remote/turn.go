@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -66,6 +67,7 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 // update has the same id as the input: a run that has begun with it is given nothing twice, and a caller who is lost between
 // the two loses nothing. It fails with errEnded when the thread's last run is over.
 func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.View, error) {
+	since := time.Now()
 	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
 	in := protocol.GraphInput{Graph: req.Graph, ID: uuid.NewString(), Input: input, Asked: asked, Noted: req.Served, Trace: tracing.Carried(ctx)}
 	in.Set(*runtime.SettingsOf(req))
@@ -101,7 +103,7 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	case errors.As(err, &already):
 		return thread.View{}, errEnded
 	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err)):
-		return c.turnAgain(ctx, w, last, turn, err)
+		return c.turnAgain(ctx, w, last, turn, since, err)
 	default:
 		err = c.explainUpdate(ctx, err, req.Thread)
 	}
@@ -113,7 +115,7 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 
 // turnAgain goes on with a turn whose call had no outcome, because of why: it takes longer, or nobody takes it. A run that the call
 // has started has the input, and says so by the id that it was started under; an open run is given the same turn again.
-func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, why error) (thread.View, error) {
+func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, since time.Time, why error) (thread.View, error) {
 	now, err := c.lastRun(ctx, last.thread)
 	switch {
 	case err != nil:
@@ -121,6 +123,9 @@ func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn p
 	case now == nil:
 		return thread.View{}, c.explain(why, last.graph, last.thread)
 	case c.callOf(now.described) == turn.ID:
+		if err := c.beganWhole(ctx, now.thread, now.runID, since); err != nil {
+			return thread.View{}, err
+		}
 		return c.begun(ctx, now)
 	}
 	var reply protocol.RestReply

@@ -163,8 +163,11 @@ func percentile(all []time.Duration, p int) time.Duration {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(all))
-	return sorted[(len(sorted)*p+99)/100-1]
+	return sorted[rank(len(sorted), p)]
 }
+
+// rank is the place of the nearest-rank percentile among n sorted values.
+func rank(n, p int) int { return (n*p+99)/100 - 1 }
 
 func (t *campaign) print(out io.Writer) {
 	fmt.Fprintf(out, tableFormat, t.mode.name, t.runs, t.kills, t.chosen, len(t.lost), len(t.twice), len(t.unequal), t.again,

@@ -187,7 +187,7 @@ func (c *crew) mayGo(pid int) bool {
 			c.waiting[thread] = now
 		}
 	}
-	c.books.killed[pid] = now
+	c.books.killed[pid] = true
 	delete(c.ready, pid)
 	delete(c.hands, pid)
 	return true

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -95,6 +97,7 @@ func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc
 	switch r := req.(type) {
 	case *workflowservice.RecordActivityTaskHeartbeatRequest:
 		began := time.Now()
+		f.signs(r)
 		err := f.around(pointRecord, call)
 		f.told(r.GetTaskToken(), err, false)
 		if err == nil {
@@ -149,6 +152,18 @@ func (f *fault) given(task *workflowservice.PollActivityTaskQueueResponse) {
 	f.mu.Unlock()
 	waited := task.GetStartedTime().AsTime().Sub(task.GetScheduledTime().AsTime())
 	f.tells(task.GetTaskToken(), notice{What: noticeBegin, Took: waited})
+}
+
+// signs tells that a heartbeat is about to be sent, and whether it says that the end of its execution is known.
+func (f *fault) signs(r *workflowservice.RecordActivityTaskHeartbeatRequest) {
+	var progress graphadapter.Progress
+	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetDetails(), &progress); err != nil {
+		panic(fmt.Sprintf("a heartbeat that this program cannot read: %v", err))
+	}
+	f.mu.Lock()
+	of := f.hands[string(r.GetTaskToken())]
+	f.mu.Unlock()
+	f.tells(r.GetTaskToken(), notice{What: noticeSigns, Closes: of.Attempt > 0 && progress.Accounted >= of.Attempt})
 }
 
 // tells completes a notice about an activity in hand.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -66,12 +67,14 @@ func (f figure) Record(d time.Duration) {
 
 // execution is one execution of a task or a segment, as the calls that its worker made to the server tell.
 type execution struct {
-	pid         int
-	began, sign time.Time // sign is when the last heartbeat that was stored was sent; zero for none
-	scheduled   time.Time // when the workflow scheduled the activity, for its first attempt
-	ending      time.Time // when its worker was about to report its end
-	ended       bool      // the server took that
-	wentOn      bool      // it was an outcome
+	pid        int
+	began      time.Time
+	said, sign time.Time // when the last heartbeat was about to be sent, and the last that was stored; zero for none
+	scheduled  time.Time // when the workflow scheduled the activity, for its first attempt
+	closes     bool      // its worker was about to store that its end is known
+	acts       bool      // its worker was about to store anything else of it, or its outcome
+	ended      bool      // the server took its end
+	wentOn     bool      // which was an outcome, or was to be
 }
 
 // books are what a crew's workers told of themselves, and what the calls that they made tell of them.
@@ -79,12 +82,12 @@ type books struct {
 	counted    map[string]int64 // figures, with their outcome
 	times      []time.Duration  // of figures.RecoveryTime
 	executions map[string]map[int32]*execution
-	killed     map[int]time.Time
+	killed     map[int]bool
 	wentOn     map[int]time.Time // when a worker last counted a recovery that went on
 }
 
 func newBooks() *books {
-	return &books{counted: map[string]int64{}, executions: map[string]map[int32]*execution{}, killed: map[int]time.Time{}, wentOn: map[int]time.Time{}}
+	return &books{counted: map[string]int64{}, executions: map[string]map[int32]*execution{}, killed: map[int]bool{}, wentOn: map[int]time.Time{}}
 }
 
 // hear takes in what a worker says.
@@ -115,10 +118,12 @@ func (b *books) hear(n notice) {
 		return
 	}
 	switch n.What {
+	case noticeSigns:
+		e.said, e.closes, e.acts = n.at(), e.closes || n.Closes, e.acts || !n.Closes
 	case noticeSign:
 		e.sign = n.at().Add(-n.Took)
 	case noticeEnding:
-		e.ending, e.wentOn = n.at(), n.WentOn
+		e.wentOn, e.acts = n.WentOn, e.acts || n.WentOn
 	case noticeEnd:
 		e.ended = true
 	}
@@ -144,11 +149,6 @@ func (c between) String() string {
 }
 
 const (
-	// young is how long a worker has to live after it was given an execution until it has certainly counted that.
-	young = 200 * time.Millisecond
-	// atOnce is how long before its kill a worker may have counted what it could not report any more: so long a busy machine may
-	// keep it from its processor in between.
-	atOnce = 100 * time.Millisecond
 	// onTrial is the attempt from which on an execution may wait for its turn instead of running.
 	onTrial = 4
 	// heartbeatTimeout is that of tasks that stand alone.
@@ -159,21 +159,35 @@ const (
 )
 
 // silence is how long nobody heard of a task before another worker took over. A worker does not know when the execution before
-// its own began: without a stored heartbeat it must reckon from what the server tells, which may be earlier or later.
+// its own began: without a stored heartbeat it must reckon from what the server tells, which may be earlier or later. This program
+// does not know whether the server has a heartbeat that got no reply.
 type silence struct{ least, most time.Duration }
 
 func silenceBefore(e, before *execution, attempt int32) silence {
-	heard := e.began.Sub(later(before.began, before.sign))
+	since := func(t time.Time) time.Duration { return e.began.Sub(later(before.began, t)) }
+	s := silence{since(before.said), since(before.sign)}
 	switch {
 	case !before.sign.IsZero():
-		return silence{heard, heard}
 	case attempt == 2:
-		return silence{heard, e.began.Sub(e.scheduled)}
+		s.most = max(s.most, e.began.Sub(e.scheduled))
+	default:
+		s.least = min(s.least, heartbeatTimeout)
 	}
-	return silence{min(heard, heartbeatTimeout), heard}
+	return s
 }
 
 // recoveries counts anew, from the calls alone.
+//
+// A worker knows of the execution before its own what the server has of it: that one is lost unless a heartbeat was stored which
+// says that its end is known. It counts the recovery before it tells the server anything of its own execution, but for one: that
+// it gives the task back, which it may do at once, without a count.
+//
+// This program knows what a worker was about to tell, as the notice is written before the call, and which replies it had. A worker
+// that died in a call, or stood still behind it, leaves open what the server has; and how far a worker came between two calls
+// depends on the machine, so no time says what it had counted.
+//
+// So a recovery is certain where the execution before began and was never about to say that its end is known, and this one was about to
+// say anything but that it gives the task back. It may be where the server handed a task out again.
 func (b *books) recoveries() (begun, wentOn between, silences []silence) {
 	for _, attempts := range b.executions {
 		for attempt, e := range attempts {
@@ -181,26 +195,23 @@ func (b *books) recoveries() (begun, wentOn between, silences []silence) {
 			if attempt == 1 || known && before.ended && before.wentOn {
 				continue
 			}
-			killed, dead := b.killed[e.pid]
-			// An end that gives the task back is no loss, but counts as one if the heartbeat that says so was not stored.
-			unsure := !known || !before.ending.IsZero() && !before.wentOn || attempt >= onTrial
-			counted := !e.ending.IsZero() || !e.sign.IsZero() || !dead || killed.Sub(e.began) > young
-			begun.add(!unsure && counted)
+			certain := known && !before.closes && e.acts && attempt < onTrial
+			begun.add(certain)
 			switch {
 			case e.ended && e.wentOn:
-				wentOn.add(!unsure)
-			case !e.ended && e.wentOn, !e.ended && dead && within(killed.Sub(b.wentOn[e.pid]), atOnce):
+				wentOn.add(certain)
+			case !e.ended && (e.wentOn || b.killed[e.pid] && b.wentOn[e.pid].After(e.began)): // what was counted last may be its end
 				wentOn.add(false)
 			}
-			if known && !before.ended {
+			if known {
 				silences = append(silences, silenceBefore(e, before, attempt))
+			} else {
+				silences = append(silences, silence{0, e.began.Sub(e.scheduled)})
 			}
 		}
 	}
 	return begun, wentOn, silences
 }
-
-func within(d, most time.Duration) bool { return d >= -most && d <= most }
 
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
@@ -209,13 +220,25 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// compare holds what the workers counted against what this program counted, and says what is not equal.
-func (b *books) compare(duplicates, takeovers int64) (line string, unequal []string) {
-	begun, wentOn, silences := b.recoveries()
+// bounds are between what the nearest-rank percentile of counted times lies: each is one of these silences, but nobody knows of all
+// silences whether they were counted. So many as were counted are at most as short as the shortest, and as long as the longest.
+func bounds(silences []silence, counted, p int) silence {
+	if counted == 0 || counted > len(silences) { // a count that is wrong is told as such
+		return silence{0, time.Duration(math.MaxInt64) - apart}
+	}
 	var leasts, mosts []time.Duration
 	for _, s := range silences {
 		leasts, mosts = append(leasts, s.least), append(mosts, s.most)
 	}
+	slices.Sort(leasts)
+	slices.Sort(mosts)
+	at := rank(counted, p)
+	return silence{leasts[at], mosts[at+len(silences)-counted]}
+}
+
+// compare holds what the workers counted against what this program counted, and says what is not equal.
+func (b *books) compare(duplicates, takeovers int64) (line string, unequal []string) {
+	begun, wentOn, silences := b.recoveries()
 	say := func(what string, of int64, want between) {
 		line += fmt.Sprintf(", %s %d (%s)", what, of, want)
 		if !want.holds(of) {
@@ -227,10 +250,11 @@ func (b *books) compare(duplicates, takeovers int64) (line string, unequal []str
 	say("duplicates", b.counted[figures.Duplicates.Name], between{duplicates, duplicates})
 	say("takeovers", b.counted[figures.Takeovers.Name], between{takeovers, takeovers})
 	for _, p := range []int{50, 95} {
-		told, least, most := percentile(b.times, p), percentile(leasts, p), percentile(mosts, p)
-		line += fmt.Sprintf(", p%d %.2f s (%.2f to %.2f s)", p, told.Seconds(), least.Seconds(), most.Seconds())
-		if told < least-apart || told > most+apart {
-			unequal = append(unequal, fmt.Sprintf("p%d from loss to progress: the workers counted %v, the calls tell %v to %v", p, told, least, most))
+		told, within := percentile(b.times, p), bounds(silences, len(b.times), p)
+		line += fmt.Sprintf(", p%d %.2f s (%.2f to %.2f s)", p, told.Seconds(), within.least.Seconds(), within.most.Seconds())
+		if told < within.least-apart || told > within.most+apart {
+			unequal = append(unequal, fmt.Sprintf("p%d from loss to progress: the workers counted %v, the calls tell %v to %v",
+				p, told, within.least, within.most))
 		}
 	}
 	return strings.TrimPrefix(line, ", "), unequal

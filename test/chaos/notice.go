@@ -18,6 +18,7 @@ const (
 	noticeSends   = "sends"   // a late call for Thread's order has prepared and goes on to send
 	noticeBack    = "back"    // a late call for Thread's order is over
 	noticeRefused = "refused" // the server refused a record of an activity of Thread
+	noticeSigns   = "signs"   // a heartbeat of Activity is about to be sent
 	noticeSign    = "sign"    // the server took a heartbeat of Activity, which took Took
 	noticeEnding  = "ending"  // the end of Activity is about to be reported
 	noticeFigure  = "figure"  // the worker counted N of Figure
@@ -31,11 +32,13 @@ type notice struct {
 	Thread  string `json:"thread,omitempty"`
 	Attempt int32  `json:"attempt,omitempty"`
 	// Activity is the run and the id of an activity of tasks, and WentOn says that it ends with their outcome.
-	Activity string        `json:"activity,omitempty"`
-	WentOn   bool          `json:"went_on,omitempty"`
-	Figure   string        `json:"figure,omitempty"`
-	N        int64         `json:"n,omitempty"`
-	Took     time.Duration `json:"took,omitempty"`
+	Activity string `json:"activity,omitempty"`
+	WentOn   bool   `json:"went_on,omitempty"`
+	// Closes says of a heartbeat that it tells that the end of its execution is known.
+	Closes bool          `json:"closes,omitempty"`
+	Figure string        `json:"figure,omitempty"`
+	N      int64         `json:"n,omitempty"`
+	Took   time.Duration `json:"took,omitempty"`
 	// At is the machine's clock in nanoseconds: all processes share it.
 	At int64 `json:"at"`
 }

@@ -119,7 +119,7 @@ func TestAnErasedThreadIsGone(t *testing.T) {
 	assert.Len(t, proof.Runs, 2)
 	assert.Equal(t, len(lie), proof.Values)
 	assert.Len(t, told, len(proof.Runs)+proof.Values)
-	assert.Equal(t, thread.RemovedRun, told[len(told)-1].Kind, "the newest run goes last")
+	assert.Equal(t, thread.RemovedValue, told[len(told)-1].Kind, "values go when no run needs them")
 	for _, run := range proof.Runs {
 		assert.Len(t, run.SHA256, 64)
 		assert.Greater(t, run.Events, 5)
@@ -150,8 +150,7 @@ func TestAnErasedThreadIsGone(t *testing.T) {
 	turn(t, other, "and", "on")
 }
 
-// TestAnErasureThatIsInterrupted at every point ends, when it is repeated, as one that was not: nothing is found any more. Until the last
-// run has gone nobody else can have the thread's name.
+// TestAnErasureThatIsInterrupted at every point ends, when it is repeated, as one that was not: nothing is found any more.
 func TestAnErasureThatIsInterrupted(t *testing.T) {
 	t.Parallel()
 	e := newErasing(t)

@@ -10,6 +10,8 @@ const (
 	DeskWorkflow   = "superstep.desk"
 	// NoticesWorkflow tells what runs that have ended have not told yet. Runs start it, nobody else does.
 	NoticesWorkflow = "superstep.notices"
+	// ErasureWorkflow has a thread's id while its values are removed. No worker runs it.
+	ErasureWorkflow = "superstep.erasure"
 )
 
 // The updates that a run of a graph takes.
