@@ -28,7 +28,7 @@ func publish(ctx context.Context, url string) error {
 		if json.Unmarshal(m.Data, &p) != nil {
 			return // nobody gets anything, and says so
 		}
-		_ = p.ticks(ctx, func(t tick) error { // it is asked for again in the next round
+		_ = p.ticks(ctx, 0, func(t tick) error { // it is asked for again in the next round
 			text, err := json.Marshal(t)
 			if err != nil {
 				return err
@@ -93,7 +93,7 @@ func forwarded(conn *natsgo.Conn, w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for range p.Count {
+	for range p.all() {
 		m, err := comes.NextMsgWithContext(r.Context())
 		if err != nil {
 			return err

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // gate is a file that is not there, and what makes it.
@@ -40,7 +40,7 @@ func (s *stage) crowd(ctx context.Context, t *table, count int) error {
 	if err != nil {
 		return err
 	}
-	of := pace{Count: 20, Every: 100, Size: 100, Gate: gate}
+	of := pace{Steps: 1, Count: 20, Every: 100, Size: 100, Gate: gate}
 	var urls []string
 	for range crowdThreads {
 		url, err := begin(ctx, p.base, of)
@@ -56,49 +56,60 @@ func (s *stage) crowd(ctx context.Context, t *table, count int) error {
 		return err
 	}
 	begun := time.Now()
-	readers, err := openAll(ctx, urls)
+	var opened time.Duration
+	var after float64
+	_, failed, err := readAll(ctx, urls, of.all(), func() (err error) {
+		opened = time.Since(begun)
+		after, err = resident(p.serve)
+		return errors.Join(err, open())
+	})
 	if err != nil {
 		return err
 	}
 	name := fmt.Sprintf("%d open streams", count)
-	t.stated(name+", until the last is open", "s", time.Since(begun).Seconds())
-	after, err := resident(p.serve)
-	if err != nil {
-		return err
-	}
+	t.stated(name+", until the last has its first event", "s", opened.Seconds())
 	t.stated(name+", memory of serve for one", "KiB", (after-before)/float64(count))
-	errors, err := readAll(readers, of.Count, open)
-	if err != nil {
-		return err
-	}
-	t.stated(name+", errors", "", float64(errors))
+	t.stated(name+", errors", "", float64(failed))
 	return p.stop()
 }
 
-// readAll reads streams to their ends; it returns how many of them lack something.
-func readAll(readers []io.ReadCloser, count int, open func() error) (failed int, err error) {
-	failures := make(chan error, len(readers))
-	var all errgroup.Group
-	for _, r := range readers {
-		all.Go(func() error {
-			defer r.Close()
-			_, err := ticks(r, count)
-			failures <- err
-			return nil
-		})
+// readAll opens streams at once and reads them to their ends; on is called when each of them has its first event. It returns how late the
+// others came, and how many streams failed.
+func readAll(ctx context.Context, urls []string, count int, on func() error) (late []float64, failed int, err error) {
+	type read struct {
+		late []float64
+		err  error
 	}
-	if err := open(); err != nil {
-		return 0, err
+	firsts, reads := make(chan struct{}, len(urls)), make(chan read, len(urls))
+	for _, url := range urls {
+		go func() {
+			first := sync.OnceFunc(func() { firsts <- struct{}{} })
+			defer first() // one that fails holds nobody up
+			resp, err := send(ctx, client, http.MethodGet, url, nil)
+			if err != nil {
+				reads <- read{err: err}
+				return
+			}
+			defer resp.Body.Close()
+			late, err := ticks(resp.Body, count, first)
+			reads <- read{late, err}
+		}()
 	}
-	if err := all.Wait(); err != nil {
-		return 0, err
+	for range urls {
+		<-firsts
 	}
-	close(failures)
-	for err := range failures {
-		if err != nil {
-			failed++
-			fmt.Fprintln(os.Stderr, "streams:", err)
+	if err := on(); err != nil {
+		return nil, 0, err
+	}
+	for range urls {
+		r := <-reads
+		if r.err != nil {
+			if failed++; failed == 1 {
+				fmt.Fprintln(os.Stderr, "streams: one of them:", r.err)
+			}
+			continue
 		}
+		late = append(late, r.late[1:]...)
 	}
-	return failed, nil
+	return late, failed, nil
 }

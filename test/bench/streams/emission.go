@@ -2,17 +2,44 @@ package main
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"superstep.dev/test/bench/testbed"
 )
 
-// emission measures from a node's emission to the read of its event, against a bare publish, subscribe and write over the same server.
+// ranks are the percentiles that are shown.
+var ranks = []float64{50, 95}
+
+// sides are the percentiles of two ways that take turns, round by round.
+type sides map[float64]*[2]testbed.Sample
+
+// take adds how late the ticks of one side came in a round. The first round counts for nobody.
+func (s sides) take(round, side int, late []float64) {
+	for _, rank := range ranks {
+		if s[rank] == nil {
+			s[rank] = &[2]testbed.Sample{}
+		}
+		if round > 0 {
+			s[rank][side] = append(s[rank][side], testbed.Sample(late).Percentile(rank))
+		}
+	}
+}
+
+// show shows the second side beside the first.
+func (s sides) show(t *table, name, base string, bars ...string) {
+	for n, rank := range ranks {
+		of := fmt.Sprintf("%s p%.0f", name, rank)
+		t.figure(of, "ms", s[rank][1], "")
+		t.figure(of+", "+base, "ms", s[rank][0], "")
+		t.figure(of+" to "+base, "x", s[rank][1].Over(s[rank][0]), bars[n])
+	}
+}
+
+// emission measures from a node's emission to the read of its event, against a bare publish, subscribe and write over the same server;
+// and how late the first event of a run comes that is asked for and streamed with one request.
 func (s *stage) emission(ctx context.Context, t *table) (err error) {
 	p, err := s.pair(ctx, false)
 	if err != nil {
@@ -22,33 +49,32 @@ func (s *stage) emission(ctx context.Context, t *table) (err error) {
 	if err != nil {
 		return err
 	}
-	steady := pace{Count: 200, Every: 10, Size: 100}
-	ways := []struct {
-		url  string
-		body any
-	}{{bare, steady}, {p.base + "/runs/stream", clockRun(steady)}}
-	at := map[float64][2]testbed.Sample{}
-	for round := range s.options.rounds + 1 { // the first one counts for nobody
-		for n, way := range ways {
-			late, err := streamed(ctx, way.url, way.body, steady.Count)
-			if err != nil {
+	steady := pace{Steps: 1, Count: 200, Every: 10, Size: 100}
+	at, firsts := sides{}, [2]testbed.Sample{}
+	for round := range s.options.rounds + 1 {
+		late, err := streamed(ctx, bare, steady, steady.all())
+		if err != nil {
+			return err
+		}
+		at.take(round, 0, late)
+		if late, err = s.together(ctx, p, steady, 1, false); err != nil {
+			return err
+		}
+		at.take(round, 1, late)
+		for side, durability := range []string{"async", "sync"} {
+			run := clockRun(steady)
+			run["durability"] = durability
+			if late, err = streamed(ctx, p.base+"/runs/stream", run, steady.all()); err != nil {
 				return err
 			}
-			for _, rank := range []float64{50, 95} {
-				if round > 0 {
-					both := at[rank]
-					both[n] = append(both[n], testbed.Sample(late).Percentile(rank))
-					at[rank] = both
-				}
+			if round > 0 {
+				firsts[side] = append(firsts[side], late[0])
 			}
 		}
 	}
-	t.figure("emission p50", "ms", at[50][1], "")
-	t.figure("emission p95", "ms", at[95][1], "")
-	t.figure("emission p50, bare", "ms", at[50][0], "")
-	t.figure("emission p95, bare", "ms", at[95][0], "")
-	t.figure("emission p50 to bare", "x", at[50][1].Over(at[50][0]), "3 x")
-	t.figure("emission p95 to bare", "x", at[95][1].Over(at[95][0]), "")
+	at.show(t, "emission", "bare", "3 x", "")
+	t.figure("first emission of a run, async", "ms", firsts[0], "")
+	t.figure("first emission of a run, sync", "ms", firsts[1], "")
 	return p.stop()
 }
 
@@ -59,7 +85,7 @@ func streamed(ctx context.Context, url string, body any, count int) ([]float64, 
 		return nil, err
 	}
 	defer resp.Body.Close()
-	return ticks(resp.Body, count)
+	return ticks(resp.Body, count, func() {})
 }
 
 // quickReaders are how many read the stream that somebody else does not.
@@ -71,33 +97,23 @@ func (s *stage) slowReader(ctx context.Context, t *table) error {
 	if err != nil {
 		return err
 	}
-	heavy := pace{Count: 300, Every: 10, Size: 16 << 10}
-	at := map[float64][2]testbed.Sample{}
+	heavy := pace{Steps: 10, Count: 40, Every: 10, Size: 16 << 10}
+	at := sides{}
 	for round := range s.options.rounds + 1 {
-		for n, slow := range []bool{false, true} {
-			late, err := s.together(ctx, p, heavy, slow)
+		for side, slow := range []bool{false, true} {
+			late, err := s.together(ctx, p, heavy, quickReaders, slow)
 			if err != nil {
 				return err
 			}
-			for _, rank := range []float64{50, 95} {
-				if round > 0 {
-					both := at[rank]
-					both[n] = append(both[n], testbed.Sample(late).Percentile(rank))
-					at[rank] = both
-				}
-			}
+			at.take(round, side, late)
 		}
 	}
-	for rank, name := range map[float64]string{50: "slow reader p50", 95: "slow reader p95"} {
-		t.figure(name, "ms", at[rank][1], "")
-		t.figure(name+", without", "ms", at[rank][0], "")
-		t.figure(name+" to without", "x", at[rank][1].Over(at[rank][0]), "about 1 x")
-	}
+	at.show(t, "slow reader", "without", "about 1 x", "about 1 x")
 	return p.stop()
 }
 
 // together has readers read one run; it returns how late they read all its ticks.
-func (s *stage) together(ctx context.Context, p *pair, of pace, slow bool) ([]float64, error) {
+func (s *stage) together(ctx context.Context, p *pair, of pace, count int, slow bool) ([]float64, error) {
 	gate, open, err := s.gate()
 	if err != nil {
 		return nil, err
@@ -114,24 +130,11 @@ func (s *stage) together(ctx context.Context, p *pair, of pace, slow bool) ([]fl
 		}
 		defer resp.Body.Close()
 	}
-	readers, err := openAll(ctx, slices.Repeat([]string{url}, quickReaders))
-	if err != nil {
-		return nil, err
+	late, failed, err := readAll(ctx, slices.Repeat([]string{url}, count), of.all(), open)
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("%d of %d readers failed", failed, count)
 	}
-	late := make([][]float64, len(readers))
-	var all errgroup.Group
-	for n, r := range readers {
-		all.Go(func() (err error) {
-			defer r.Close()
-			late[n], err = ticks(r, of.Count)
-			return err
-		})
-	}
-	if err := open(); err != nil {
-		return nil, err
-	}
-	err = all.Wait()
-	return slices.Concat(late...), err
+	return late, err
 }
 
 // narrow is a client whose connections hold little of what it does not read.
@@ -142,19 +145,3 @@ var narrow = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Di
 	}
 	return conn, err
 }}}
-
-// openAll opens streams at once, and returns them when all are open.
-func openAll(ctx context.Context, urls []string) ([]io.ReadCloser, error) {
-	out := make([]io.ReadCloser, len(urls))
-	var all errgroup.Group
-	for n, url := range urls {
-		all.Go(func() error {
-			resp, err := send(ctx, client, http.MethodGet, url, nil)
-			if err == nil {
-				out[n] = resp.Body
-			}
-			return err
-		})
-	}
-	return out, all.Wait()
-}

@@ -86,8 +86,9 @@ func begin(ctx context.Context, base string, p pace) (string, error) {
 	return base + "/threads/" + id + "/runs/" + run.ID + "/stream", err
 }
 
-// ticks reads the ticks of a stream; it returns how late each was read, in milliseconds. Each has to come once and in order.
-func ticks(body io.Reader, count int) (late []float64, err error) {
+// ticks reads the ticks of a stream; it returns how late each was read, in milliseconds. Each has to come once and in order. first is
+// called when the first one has come.
+func ticks(body io.Reader, count int, first func()) (late []float64, err error) {
 	err = events(body, func(name string, data []byte) error {
 		read := time.Now()
 		switch name {
@@ -101,7 +102,9 @@ func ticks(body io.Reader, count int) (late []float64, err error) {
 			if t.N != len(late) {
 				return fmt.Errorf("tick %d came where %d was due", t.N, len(late))
 			}
-			late = append(late, float64(read.UnixNano()-t.At)/1e6)
+			if late = append(late, float64(read.UnixNano()-t.At)/1e6); len(late) == 1 {
+				first()
+			}
 		}
 		return nil
 	})
