@@ -21,8 +21,8 @@ var referenceGraph embed.FS
 
 // The requests of one round: one after the other, and then so many at a time.
 const (
-	referenceCalls  = 40
-	referenceAtOnce = 8
+	referenceCalls  = 10
+	referenceAtOnce = 5
 )
 
 // reference measures a thread that is made, and a run on it that is waited for, against the reference server.
@@ -82,7 +82,7 @@ func (s *stage) referenceServer(ctx context.Context) (*processes.Process, string
 		return nil, "", err
 	}
 	p, err := s.Processes.Start(ctx, processes.Command{Name: "reference", Path: program, Dir: dir, ReadyWithin: 2 * time.Minute,
-		Args: []string{"dev", "--no-browser", "--no-reload", "--port", port, "--config", "langgraph.json"}, ReadyLine: regexp.MustCompile(`(?i)application startup complete|server started in`),
+		Args: []string{"dev", "--no-browser", "--no-reload", "--port", port, "--config", "langgraph.json"}, ReadyLine: regexp.MustCompile(`Starting \d+ background workers`),
 		Env: append(os.Environ(), "LANGSMITH_TRACING=false", "LANGCHAIN_TRACING_V2=false", "LANGGRAPH_CLI_NO_ANALYTICS=1", "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))})
 	return p, "http://127.0.0.1:" + port, err
 }
