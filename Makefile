@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin
 FIRST := first time: compiling the embedded Temporal server takes four to seven minutes on two cores, once
 
-.PHONY: help demo demo-research dev chat test verify race check tools build bench peers chaos soak interop clean
+.PHONY: help demo demo-research dev chat test verify race check tools build bench peers streams chaos soak interop clean
 
 # How often make chaos kills a worker, and freezes an attempt of each kind of target.
 N ?= 1000
@@ -19,6 +19,9 @@ EVERY ?= 30s
 # A Python that has LangGraph, and a folder whose node_modules have LangGraph.js, for make peers; without them they are left out.
 LANGGRAPH ?=
 LANGGRAPHJS ?=
+
+# For make streams: the langgraph command that starts the reference server; without it that is left out.
+REFERENCE ?=
 
 # For make interop: a folder with a run.py and a run.mjs to run too, the database (sqlite or postgres), how often everything is run, and
 # the interval between two kills of worker and server, 0 for none; with kills scenarios whose names match EXCEPT may fail.
@@ -37,6 +40,7 @@ help:
 	@echo 'make verify  staticcheck, and the tests that take long: processes that are killed, documented commands, matrices'
 	@echo 'make race    the tests once more, with the race detector'
 	@echo 'make bench   figures as ratios, as a table and as JSON'
+	@echo 'make streams what readers of superstep serve wait for (REFERENCE=folder/bin/langgraph for the reference server); ten minutes'
 	@echo 'make peers   what users wait, beside hand-written workflows and LangGraph (LANGGRAPH=python LANGGRAPHJS=folder); an hour and a half'
 	@echo 'make chaos   workers killed and frozen under the refund example, N times ($(N)); twenty minutes, N=20 two'
 	@echo 'make soak    one thread of $(SUPERSTEPS) supersteps whose workers are killed; a quarter of an hour, SUPERSTEPS=2000 QUESTIONS=20 two minutes'
@@ -100,6 +104,9 @@ build:
 
 bench:
 	$(GO) run ./test/bench
+
+streams:
+	$(GO) run ./test/bench/streams -reference '$(REFERENCE)'
 
 peers:
 	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/$@ ./test/bench/peers && exec $(BIN)/$@ -langgraph '$(LANGGRAPH)' -langgraphjs '$(LANGGRAPHJS)'

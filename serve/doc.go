@@ -44,7 +44,6 @@
 //	narrator      a run's parts as its events
 //	sse           server-sent events
 //	rank          the numbers of events
-//	watch         the records that clients of this process follow
 //	eventstream   its events, over the runs of a thread
 //	events        what a run streams, as clients see it
 //	stream        streams of runs

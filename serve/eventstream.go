@@ -42,9 +42,9 @@ func (s commands) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	followed, leave := s.watches.join(s.records, t)
-	defer leave()
-	f := &following{server: s.Server, wanted: wanted, watch: followed, out: newSSE(w)}
+	followed := s.records.Follow(t)
+	defer followed.Leave()
+	f := &following{server: s.Server, thread: t.ID, wanted: wanted, watch: followed, out: newSSE(w)}
 	defer f.out.close()
 	err = f.runs(r.Context())
 	if r.Context().Err() == nil && !errors.Is(err, errSent) && !errors.Is(err, record.ErrMissing) {
@@ -56,8 +56,9 @@ func (s commands) events(w http.ResponseWriter, r *http.Request) error {
 // following is one client's way through the runs of a thread.
 type following struct {
 	server *Server
+	thread string
 	wanted subscription
-	watch  *watch
+	watch  *record.Follower
 	out    *sse
 	// run is the one that is told, and ranks those of its events.
 	run   record.Run
@@ -71,7 +72,7 @@ func (f *following) runs(ctx context.Context) error {
 		done = max(done-1, 0) // the client has only a part of that run
 	}
 	for {
-		t, err := f.watch.until(ctx, func(t record.Thread) bool { return after(t, done) != nil })
+		t, err := f.watch.Until(ctx, func(t record.Thread) bool { return after(t, done) != nil })
 		if err != nil {
 			return err
 		}
@@ -110,9 +111,9 @@ func after(t record.Thread, ordinal int64) *record.Run {
 // one tells of one run, from its beginning to its end.
 func (f *following) one(ctx context.Context) error {
 	if f.run.Ordinal >= mostOrdinal {
-		return fmt.Errorf("thread %s has more runs than can be numbered", f.watch.now().thread.ID)
+		return fmt.Errorf("thread %s has more runs than can be numbered", f.thread)
 	}
-	t, err := f.watch.until(ctx, func(t record.Thread) bool {
+	t, err := f.watch.Until(ctx, func(t record.Thread) bool {
 		run := t.Run(f.run.ID)
 		return run == nil || run.Over() || run.Place != ""
 	})
@@ -133,7 +134,7 @@ func (f *following) one(ctx context.Context) error {
 	if err := f.parts(ctx, t, n); err != nil {
 		return err
 	}
-	t, err = f.watch.until(ctx, func(t record.Thread) bool { run := t.Run(f.run.ID); return run == nil || run.Over() })
+	t, err = f.watch.Until(ctx, func(t record.Thread) bool { run := t.Run(f.run.ID); return run == nil || run.Over() })
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Th
 	go func() {
 		if at := t.Run(run); at != nil && !at.Over() {
 			var err error
-			t, err = s.records.Await(r.Context(), t.ID, run, record.StageEnded)
+			t, err = s.records.Await(r.Context(), t, run, record.StageEnded)
 			end <- ended{t, err}
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
+	"golang.org/x/sync/singleflight"
 
 	"superstep.dev"
 	"superstep.dev/graphadapter/pregel"
@@ -66,7 +67,6 @@ type Server struct {
 	known   index[assistant.Line]
 	crons   cron.Store
 	due     index[cron.Line]
-	watches watches
 	callers *callers
 	// draining says that requests end because the server does.
 	draining atomic.Bool
@@ -75,6 +75,8 @@ type Server struct {
 	mux         *http.ServeMux
 	log         *zap.SugaredLogger
 
+	// asks are what is asked of the workers just now, once for all who want to know.
+	asks  singleflight.Group
 	mu    sync.Mutex
 	specs map[string]specKept
 }
@@ -205,14 +207,16 @@ func (s *Server) spec(ctx context.Context, graph string) (*pregel.Spec, error) {
 	if ok && time.Since(kept.at) < specFor {
 		return kept.spec, nil
 	}
-	spec, err := s.client.GraphSpec(ctx, graph)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.specs[graph] = specKept{spec: spec, at: time.Now()}
-	return spec, nil
+	spec, err, _ := s.asks.Do("spec "+graph, func() (any, error) {
+		spec, err := s.client.GraphSpec(context.WithoutCancel(ctx), graph)
+		if err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.specs[graph] = specKept{spec: spec, at: time.Now()}
+		}
+		return spec, err
+	})
+	return spec.(*pregel.Spec), err
 }
 
 // contextSchema is the schema of the context of a graph's runs, nil when it has none.
@@ -223,17 +227,19 @@ func (s *Server) contextSchema(ctx context.Context, graph string) (json.RawMessa
 	if kept.described && time.Since(kept.at) < specFor {
 		return kept.context, nil
 	}
-	known, err := s.client.GraphSchemas(ctx, graph)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if kept = s.specs[graph]; kept.spec != nil {
-		kept.context, kept.described = known.Context, true
-		s.specs[graph] = kept
-	}
-	return known.Context, nil
+	schema, err, _ := s.asks.Do("schemas "+graph, func() (any, error) {
+		known, err := s.client.GraphSchemas(context.WithoutCancel(ctx), graph)
+		if err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if kept := s.specs[graph]; kept.spec != nil {
+				kept.context, kept.described = known.Context, true
+				s.specs[graph] = kept
+			}
+		}
+		return known.Context, err
+	})
+	return schema.(json.RawMessage), err
 }
 
 // valuesOf are a state's values as clients see them.

@@ -133,7 +133,7 @@ func (f *streaming) follow(ctx context.Context, t record.Thread) error {
 			return err
 		}
 	}
-	if t, err = f.server.records.Await(ctx, f.thread, f.run, record.StageEnded); err != nil {
+	if t, err = f.server.records.Await(ctx, t, f.run, record.StageEnded); err != nil {
 		if errors.Is(err, record.ErrMissing) { // a thread of its own is gone with its run
 			return nil
 		}
@@ -151,7 +151,7 @@ func (s *Server) begun(ctx context.Context, t record.Thread, run string) (record
 	if at := t.Run(run); at == nil || at.Over() || at.Place != "" {
 		return t, nil
 	}
-	return s.records.Await(ctx, t.ID, run, record.StageBegun)
+	return s.records.Await(ctx, t, run, record.StageBegun)
 }
 
 // told sends what the thread streams of the run. A stream that breaks off is read anew, if its events have numbers: what the client has
@@ -224,6 +224,8 @@ func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
 	for _, run := range t.Runs {
 		known[run.ID] = run.Over()
 	}
+	followed := s.records.Follow(t)
+	defer followed.Leave()
 	for {
 		for _, run := range t.Runs {
 			if known[run.ID] {
@@ -235,9 +237,9 @@ func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
 				return nil
 			}
 		}
-		next, err := s.records.Changed(r.Context(), t.ID, t.Version)
-		if err != nil || !next.Created.Equal(t.Created) {
-			return nil // the client has gone, or the thread, of whose id there may be another one
+		next, err := followed.Until(r.Context(), func(next record.Thread) bool { return next.Version > t.Version })
+		if err != nil {
+			return nil // the client has gone, or the thread
 		}
 		t = next
 	}

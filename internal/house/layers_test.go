@@ -182,13 +182,13 @@ var arrows = []arrow{
 		theirs: append([]string{"github.com/stretchr/testify/...", "pgregory.net/rapid", "go.uber.org/zap/..."}, temporal...),
 	},
 	// The protocol of LangGraph's agent server over the public API: nothing of a run is decided here.
-	{from: "serve/record", ours: []string{"thread", "workflows/protocol"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
+	{from: "serve/record", ours: []string{"thread", "workflows/protocol"}, theirs: append([]string{"github.com/google/uuid", "golang.org/x/sync/semaphore"}, temporal...)},
 	{from: "serve/blocks"},
 	{from: "serve/assistant", theirs: temporal},
 	{from: "serve/cron", ours: []string{"internal/calendar"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
 	// Who asks, and what is theirs: the server alone knows of requests and runs.
 	{from: "serve/access", ours: []string{"internal/files"}, theirs: []string{"github.com/MicahParks/keyfunc/v3", "github.com/golang-jwt/jwt/v5", "golang.org/x/time/rate"}},
-	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...)},
+	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/...", "golang.org/x/sync/singleflight"}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "job/leader", "thread/...", "cli/screen", "serve", "serve/access", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ var (
 type Records struct {
 	temporal client.Client
 	cfg      Config
+	turns    turns
+	readings readings
+	watches  watches
 }
 
 // New returns the records of the threads of a client, and makes a worker work on them. The Temporal client is the one that the threads
@@ -67,7 +71,17 @@ func explained(err error) error {
 	return err
 }
 
-// update asks a record to change, and tries again where it was just ending or being continued.
+// change asks a record to change, when it is its turn.
+func (r *Records) change(ctx context.Context, threadID, id, name string, args ...any) (Thread, error) {
+	done, err := r.turns.take(ctx, threadID)
+	if err != nil {
+		return Thread{}, err
+	}
+	defer done()
+	return r.update(ctx, threadID, id, name, args...)
+}
+
+// update sends an update to a record, and tries again where the record was just ending or being continued.
 func (r *Records) update(ctx context.Context, threadID, id, name string, args ...any) (t Thread, err error) {
 	for range 5 {
 		var handle client.WorkflowUpdateHandle
@@ -121,63 +135,86 @@ func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread,
 
 // Patch merges metadata.
 func (r *Records) Patch(ctx context.Context, threadID string, metadata map[string]json.RawMessage) (Thread, error) {
-	return r.update(ctx, threadID, "", updatePut, put{Metadata: metadata})
+	return r.change(ctx, threadID, "", updatePut, put{Metadata: metadata})
 }
 
-// Run asks for a run, once for each of its ids, and returns when it is at the stage of its Wait, or after a while.
+// Run asks for a run, once for each of its ids. The next run of its thread is at the stage of its Wait when Run returns, unless that takes
+// longer than a while; for one that waits its turn nobody waits here.
 func (r *Records) Run(ctx context.Context, threadID string, run Run) (Thread, error) {
-	return r.update(ctx, threadID, "run "+run.ID, updateRun, run)
+	return r.change(ctx, threadID, "run "+run.ID, updateRun, run)
 }
 
-// Await returns when a run is at a stage, or has ended.
-func (r *Records) Await(ctx context.Context, threadID, run, stage string) (Thread, error) {
-	for {
-		t, err := r.update(ctx, threadID, "", updateAwait, await{Run: run, Stage: stage})
-		if err != nil {
-			return t, err
-		}
-		if at := t.Run(run); at == nil || at.Over() || stage == StageBegun && at.Place != "" || t.Deleted {
-			return t, nil
-		}
-	}
+// Await returns when a run of a thread as it is known is at a stage, or has ended.
+func (r *Records) Await(ctx context.Context, known Thread, run, stage string) (Thread, error) {
+	return r.until(ctx, known, func(t Thread) bool { return t.at(run, stage) })
 }
 
-// Changed returns when a thread has changed since it had that version.
-func (r *Records) Changed(ctx context.Context, threadID string, version int64) (Thread, error) {
+// Changed returns when a thread is not as it is known any more.
+func (r *Records) Changed(ctx context.Context, known Thread) (Thread, error) {
+	return r.until(ctx, known, func(t Thread) bool { return t.Version > known.Version })
+}
+
+func (r *Records) until(ctx context.Context, known Thread, wanted func(Thread) bool) (Thread, error) {
+	f := r.Follow(known)
+	defer f.Leave()
+	return f.Until(ctx, wanted)
+}
+
+// changed waits until a record that is known as a whole has changed.
+func (r *Records) changed(ctx context.Context, known Thread) (Thread, error) {
 	for {
-		t, err := r.update(ctx, threadID, "", updateAwait, await{Behind: version})
-		if err != nil || t.Version > version {
-			return t, err
+		t, err := r.update(ctx, known.ID, "", updateAwait, await{Behind: known.Version})
+		if err != nil || t.Version > known.Version {
+			return t.upon(known), err
 		}
 	}
 }
 
 // Cancel ends runs in somebody's name, and returns when they have ended, or after a while.
 func (r *Records) Cancel(ctx context.Context, threadID, by, action string, runs ...string) (Thread, error) {
-	return r.update(ctx, threadID, "", updateCancel, cancel{Runs: runs, Action: action, By: by})
+	t, err := r.change(ctx, threadID, "", updateCancel, cancel{Runs: runs, Action: action, By: by})
+	if err != nil {
+		return t, err
+	}
+	within, stop := context.WithTimeout(ctx, awaitTime)
+	defer stop()
+	ended, err := r.until(within, t, func(t Thread) bool {
+		return !slices.ContainsFunc(runs, func(id string) bool { return !t.at(id, StageEnded) })
+	})
+	switch {
+	case errors.Is(err, ErrMissing): // a thread of its own is gone with its run
+		t.Deleted = true
+		return t, nil
+	case err != nil && ctx.Err() == nil:
+		return t, nil // they take longer
+	}
+	return ended, err
 }
 
 // Remove forgets a run.
 func (r *Records) Remove(ctx context.Context, threadID, run string) (Thread, error) {
-	return r.update(ctx, threadID, "", updateRemove, run)
+	return r.change(ctx, threadID, "", updateRemove, run)
 }
 
 // Delete deletes a thread with its runs and checkpoints.
 func (r *Records) Delete(ctx context.Context, threadID string) (Thread, error) {
-	return r.update(ctx, threadID, "", updateDelete)
+	return r.change(ctx, threadID, "", updateDelete)
 }
 
 // Note says how a thread stands since its state was changed.
 func (r *Records) Note(ctx context.Context, threadID, stands string) (Thread, error) {
-	return r.update(ctx, threadID, "", updateNote, note{Stands: stands})
+	return r.change(ctx, threadID, "", updateNote, note{Stands: stands})
 }
 
 // Get returns a thread's record.
-func (r *Records) Get(ctx context.Context, threadID string) (t Thread, err error) {
-	value, err := r.temporal.QueryWorkflow(ctx, prefix+threadID, "", queryThread)
-	if err == nil {
-		err = value.Get(&t)
-	}
+func (r *Records) Get(ctx context.Context, threadID string) (Thread, error) {
+	t, err := r.readings.get(ctx, threadID, func(ctx context.Context) (t Thread, err error) {
+		value, err := r.temporal.QueryWorkflow(ctx, prefix+threadID, "", queryThread)
+		if err == nil {
+			err = value.Get(&t)
+		}
+		return t, err
+	})
 	if err == nil && (t.Deleted || t.ID == "") {
 		err = ErrMissing
 	}

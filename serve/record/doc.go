@@ -4,4 +4,7 @@
 //
 // A record begins the thread's runs, one after the other, each once: the id of a run is the id of the request that begins it. So a
 // server process that is killed loses no run, and two of them agree.
+//
+// A server of Temporal takes few updates of one workflow at a time, and holds one query of it. So a process asks a record once for all
+// who follow it, shares reads, and queues changes; and what a record answers stays small, as it stays in its history.
 package record

@@ -90,6 +90,7 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 	r.Status, r.Before, r.Place = Running, b.Before, b.Place
 	r.Began, r.Updated = workflow.Now(ctx), workflow.Now(ctx)
 	k.thread.Version++
+	r.Version = k.thread.Version
 	settles := workflow.ExecuteActivity(long(ctx), activitySettle, run.Start.Thread)
 	if err := workflow.Await(ctx, func() bool { return settles.IsReady() || cancelled() }); err != nil {
 		return ending{}, err

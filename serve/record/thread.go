@@ -62,15 +62,17 @@ const (
 
 // Run is one run of a thread: one invocation of its graph.
 type Run struct {
-	ID        string                     `json:"id"`
-	Assistant string                     `json:"assistant"`
+	ID string `json:"id"`
+	// Version is the thread's since which the run is as it is.
+	Version   int64                      `json:"version,omitempty"`
+	Assistant string                     `json:"assistant,omitempty"`
 	Metadata  map[string]json.RawMessage `json:"metadata,omitempty"`
 	// Kwargs is what the caller asked for, as the protocol shows it.
 	Kwargs   json.RawMessage `json:"kwargs,omitempty"`
-	Strategy string          `json:"strategy"`
+	Strategy string          `json:"strategy,omitempty"`
 	Status   string          `json:"status"`
-	Created  time.Time       `json:"created"`
-	Updated  time.Time       `json:"updated"`
+	Created  time.Time       `json:"created,omitzero"`
+	Updated  time.Time       `json:"updated,omitzero"`
 	// Began is when the run began, and Ended when it ended; zero before.
 	Began time.Time `json:"began,omitzero"`
 	Ended time.Time `json:"ended,omitzero"`
@@ -87,7 +89,7 @@ type Run struct {
 	// Stands is how the thread stood when the run had ended: see the statuses of threads.
 	Stands string `json:"stands,omitempty"`
 	// Start is how the thread is invoked.
-	Start thread.StartRequest `json:"start"`
+	Start thread.StartRequest `json:"start,omitzero"`
 	// Delay is how long the run is put off.
 	Delay time.Duration `json:"delay,omitempty"`
 	// Webhook is where the end is told, "" for nowhere.
@@ -126,6 +128,42 @@ func (t *Thread) Busy() bool {
 	return slices.ContainsFunc(t.Runs, func(r Run) bool { return !r.Over() })
 }
 
+// at reports whether a run is at a stage, has ended, or is no more.
+func (t *Thread) at(run, stage string) bool {
+	r := t.Run(run)
+	return r == nil || r.Over() || stage == "" || stage == StageBegun && r.Place != "" || t.Deleted
+}
+
+// since is the thread for somebody who knows it as it was at a version: runs that have not changed since are bare, and of none is told
+// how it was invoked, but for its graph. Answers of a record stay in its history, where all that was asked for would come again each time.
+func (t *Thread) since(version int64) Thread {
+	out := *t
+	out.Runs = make([]Run, len(t.Runs))
+	for i, r := range t.Runs {
+		if r.Version > version {
+			out.Runs[i] = r.told()
+		} else {
+			out.Runs[i] = Run{ID: r.ID, Status: r.Status, Ordinal: r.Ordinal}
+		}
+	}
+	return out
+}
+
+func (r Run) told() Run {
+	r.Start = thread.StartRequest{Graph: r.Start.Graph}
+	return r
+}
+
+// upon completes a thread that is told to somebody who knows it: see since.
+func (t Thread) upon(known Thread) Thread {
+	for i := range t.Runs {
+		if r := known.Run(t.Runs[i].ID); r != nil && t.Runs[i].Version == 0 {
+			t.Runs[i] = *r
+		}
+	}
+	return t
+}
+
 // Next is the run that is under way or comes next, nil when there is none.
 func (t *Thread) Next() *Run {
 	at := slices.IndexFunc(t.Runs, func(r Run) bool { return !r.Over() })
@@ -138,7 +176,7 @@ func (t *Thread) Next() *Run {
 // The bounds of a record.
 const (
 	mostRuns    = 200
-	mostPending = 50
+	mostPending = 200
 	// mostKept is how much of what was asked for is kept of a run that has ended.
 	mostKept = 4 << 10
 )

@@ -58,12 +58,9 @@ type note struct {
 	Hidden []string `json:"hidden,omitempty"`
 }
 
-// await returns when a run is at a stage, or after a while.
+// await returns when the thread has a version behind one, or after a while.
 type await struct {
-	Run   string `json:"run"`
-	Stage string `json:"stage"`
-	// Behind waits for a version behind this one, of the whole thread, when no run is named.
-	Behind int64 `json:"behind,omitempty"`
+	Behind int64 `json:"behind"`
 }
 
 // The stages of a run that can be waited for; "" is not waited for.
@@ -125,7 +122,7 @@ func (k *keeper) full(ctx workflow.Context) bool {
 }
 
 func (k *keeper) listen(ctx workflow.Context) error {
-	if err := workflow.SetQueryHandler(ctx, queryThread, func() (Thread, error) { return k.thread, nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, queryThread, func() (Thread, error) { return k.thread.since(-1), nil }); err != nil {
 		return err
 	}
 	for _, u := range []struct {
@@ -162,6 +159,9 @@ func (k *keeper) there() error {
 	return nil
 }
 
+// told is the thread as it is told to who has changed it: see Thread.since.
+func (k *keeper) told() Thread { return k.thread.since(k.thread.Version) }
+
 // changed notes a change.
 func (k *keeper) changed(ctx workflow.Context) {
 	k.thread.Version++
@@ -188,7 +188,7 @@ func (k *keeper) checkPut(_ workflow.Context, p put) error {
 
 func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
 	if p.Create && k.thread.ID != "" {
-		return k.thread, nil
+		return k.told(), nil
 	}
 	if p.Create {
 		k.thread.ID = IDOf(workflow.GetInfo(ctx).WorkflowExecution.ID)
@@ -201,7 +201,7 @@ func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
 	maps.Copy(k.thread.Metadata, p.Metadata)
 	k.changed(ctx)
 	k.tell(ctx)
-	return k.thread, nil
+	return k.told(), nil
 }
 
 func (k *keeper) checkAdd(_ workflow.Context, r Run) error {
@@ -229,7 +229,7 @@ func (k *keeper) checkAdd(_ workflow.Context, r Run) error {
 // add takes in a run, which begins when those before it have ended.
 func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 	if k.thread.Run(r.ID) != nil {
-		return k.thread, nil
+		return k.toldOf(r.ID), nil
 	}
 	if r.Strategy == Interrupt || r.Strategy == Rollback {
 		for i := range k.thread.Runs {
@@ -243,13 +243,29 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 		k.thread.Commands++
 		r.Ordinal = k.thread.Commands
 	}
+	r.Version = k.thread.Version + 1
 	k.thread.Runs = append(k.thread.Runs, r)
 	k.thread.Graph, k.thread.Assistant = r.Start.Graph, r.Assistant
 	k.thread.Metadata["graph_id"], k.thread.Metadata["assistant_id"] = quoted(r.Start.Graph), quoted(r.Assistant)
 	k.thread.trim()
 	k.changed(ctx)
 	k.tell(ctx)
-	return k.await(ctx, await{Run: r.ID, Stage: r.Wait})
+	// Who waits here takes one of the few places that a server has for those. A run that waits its turn is waited for outside.
+	if k.thread.Next().ID == r.ID {
+		if _, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool { return k.thread.at(r.ID, r.Wait) }); err != nil {
+			return Thread{}, err
+		}
+	}
+	return k.toldOf(r.ID), nil
+}
+
+// toldOf is the thread as it is told to who asks for a run.
+func (k *keeper) toldOf(run string) Thread {
+	t := k.told()
+	if of := k.thread.Run(run); of != nil {
+		*t.Run(run) = of.told()
+	}
+	return t
 }
 
 func quoted(s string) json.RawMessage {
@@ -269,7 +285,7 @@ func (k *keeper) checkCancel(_ workflow.Context, c cancel) error {
 	return nil
 }
 
-// cancel returns when the runs have ended, or after a while.
+// cancel says which runs are to end.
 func (k *keeper) cancel(ctx workflow.Context, c cancel) (Thread, error) {
 	for _, id := range c.Runs {
 		if r := k.thread.Run(id); r != nil && !r.Over() {
@@ -277,21 +293,13 @@ func (k *keeper) cancel(ctx workflow.Context, c cancel) (Thread, error) {
 		}
 	}
 	k.changed(ctx)
-	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool {
-		for _, id := range c.Runs {
-			if r := k.thread.Run(id); r != nil && !r.Over() {
-				return false
-			}
-		}
-		return true
-	})
-	return k.thread, err
+	return k.told(), nil
 }
 
 // end says that a run is to end: at once while it waits its turn, else by the loop, which waits for it.
 func (k *keeper) end(ctx workflow.Context, id, how, by string) {
 	r := k.thread.Run(id)
-	r.Cancel, r.CancelledBy, r.Updated = how, by, workflow.Now(ctx)
+	r.Cancel, r.CancelledBy, r.Updated, r.Version = how, by, workflow.Now(ctx), k.thread.Version+1
 	if k.current != id {
 		k.over(ctx, id, ending{Status: Interrupted})
 	}
@@ -304,7 +312,7 @@ func (k *keeper) over(ctx workflow.Context, id string, e ending) {
 		return
 	}
 	r.Status, r.Failure, r.After, r.Stands = e.Status, e.Failure, e.After, e.Stands
-	r.Ended, r.Updated = workflow.Now(ctx), workflow.Now(ctx)
+	r.Ended, r.Updated, r.Version = workflow.Now(ctx), workflow.Now(ctx), k.thread.Version+1
 	if e.Stands != "" {
 		k.thread.Stands, k.thread.Failure = e.Stands, e.Failure
 	}
@@ -343,20 +351,20 @@ func (k *keeper) checkRemove(_ workflow.Context, id string) error {
 func (k *keeper) remove(ctx workflow.Context, id string) (Thread, error) {
 	k.without(id)
 	k.changed(ctx)
-	return k.thread, nil
+	return k.told(), nil
 }
 
 // delete ends everything. The thread is gone at once; the server deletes its runs in its own time.
 func (k *keeper) delete(ctx workflow.Context) (Thread, error) {
 	for i := range k.thread.Runs {
 		if r := &k.thread.Runs[i]; !r.Over() {
-			r.Cancel = Interrupt
+			r.Cancel, r.Version = Interrupt, k.thread.Version+1
 		}
 	}
 	k.thread.Deleted = true
 	k.changed(ctx)
 	k.tell(ctx)
-	return k.thread, workflow.ExecuteActivity(brief(ctx), activityErase, k.thread.Under).Get(ctx, nil)
+	return k.told(), workflow.ExecuteActivity(brief(ctx), activityErase, k.thread.Under).Get(ctx, nil)
 }
 
 func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
@@ -364,19 +372,12 @@ func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
 	k.thread.Hidden = append(k.thread.Hidden, n.Hidden...)
 	k.changed(ctx)
 	k.tell(ctx)
-	return k.thread, nil
+	return k.told(), nil
 }
 
 func (k *keeper) await(ctx workflow.Context, a await) (Thread, error) {
-	if a.Stage == "" && a.Run != "" {
-		return k.thread, nil
-	}
-	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool {
-		if a.Run == "" { // a full history waits for nobody: callers ask again, the one that follows it
-			return k.thread.Version > a.Behind || k.thread.Deleted || k.full(ctx)
-		}
-		r := k.thread.Run(a.Run)
-		return r == nil || r.Over() || a.Stage == StageBegun && r.Place != "" || k.thread.Deleted
+	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool { // a full history waits for nobody: callers ask again, the one that follows it
+		return k.thread.Version > a.Behind || k.thread.Deleted || k.full(ctx)
 	})
-	return k.thread, err
+	return k.thread.since(a.Behind), err
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,4 +125,93 @@ func TestASlowReaderSlowsNobody(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(raw), 10<<20, "more than the buffers of a connection hold")
 	t.Logf("%d MB, of which %d came by the connection that nobody read", len(raw)>>20, size>>20)
+}
+
+// crowd is how many streams are open at once on one thread, and how many of them start a run of it.
+func crowd() (streams, starts int) {
+	if testing.Short() {
+		return 60, 20
+	}
+	return 500, 100
+}
+
+// Many streams are opened on one thread at once: those who start a run each, those who read the run under way, and those who follow the
+// thread. All open, each has every event of its run once and in order, and the runs come one after the other.
+func TestACrowdOfStreams(t *testing.T) {
+	const patience = 2 * time.Minute
+	streams, starts := crowd()
+	w := newWorldAt(t, testserver.Start(t, testserver.Options{Live: true}).Address())
+	s := newSpeaker(w)
+	thread := w.thread()
+	body := object{"assistant_id": "tells", "input": s.input(3), "stream_mode": []string{"custom"}}
+	first := w.run(thread, body)
+	w.eventually("the first run is under way", func() bool { return slices.Equal([]string{"running"}, w.statuses(thread)) })
+	text, err := json.Marshal(body)
+	require.NoError(t, err)
+
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams}, Timeout: 2 * patience}
+	open, ends := make(chan error, streams), make(chan []string, streams)
+	one := func(n int) (words []string, err error) {
+		opens := sync.OnceFunc(func() { open <- err })
+		defer opens()
+		req := w.request("GET", "/threads/"+thread+"/runs/"+first+"/stream", nil)
+		switch {
+		case n < starts:
+			req = w.request("POST", "/threads/"+thread+"/runs/stream", bytes.NewReader(text))
+		case n%10 == 0:
+			req = w.request("GET", "/threads/"+thread+"/stream", nil)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("stream %d: %s", n, resp.Status)
+		}
+		opens()
+		return words, scanEvents(resp.Body, func(e sent) bool {
+			if e.Event == "error" {
+				words = append(words, e.Data)
+			}
+			words = append(words, versions["first"].words([]sent{e})...)
+			return len(words) < 3 || n < starts
+		})
+	}
+	begun := time.Now()
+	for n := range streams {
+		go func() {
+			words, err := one(n)
+			if err != nil {
+				words = append(words, err.Error())
+			}
+			ends <- words
+		}()
+	}
+	late := time.After(patience)
+	for n := range streams {
+		select {
+		case err := <-open:
+			require.NoError(t, err)
+		case <-late:
+			require.FailNow(t, "not all streams open", "%d of %d in %v", n, streams, patience)
+		}
+	}
+	t.Logf("%d streams open in %v", streams, time.Since(begun))
+	s.upto(4)
+	late = time.After(patience)
+	for n := range streams {
+		select {
+		case words := <-ends:
+			require.Equal(t, wordsOf("word ", 1, 3), words)
+		case <-late:
+			require.FailNow(t, "not all streams end", "%d of %d in %v", n, streams, patience)
+		}
+	}
+	t.Logf("%d streams have ended %v after the first was opened", streams, time.Since(begun))
+	var runs []struct {
+		Status string `json:"status"`
+	}
+	require.Equal(t, 200, w.ask("GET", "/threads/"+thread+"/runs?limit=1000&status=success", nil, &runs))
+	require.Len(t, runs, starts+1)
 }

@@ -37,7 +37,7 @@ func (b *Bed) StartPostgres(ctx context.Context) (dsn string, p *processes.Proce
 		return "", nil, err
 	}
 	data, port := filepath.Join(dir, "data"), ""
-	if port, err = freePort(); err != nil {
+	if port, err = FreePort(); err != nil {
 		return "", nil, err
 	}
 	setup := append(as, initdb, "-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
@@ -87,7 +87,8 @@ func FindPostgres(program string) string {
 	return found[len(found)-1]
 }
 
-func freePort() (string, error) {
+// FreePort is a port of this machine that nobody listens at.
+func FreePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

@@ -93,7 +93,7 @@ func (t *Transport) leave(f *fan) {
 // run follows the thread until nobody wants it any more: from the beginning whenever there is a new connection.
 func (f *fan) run(ctx context.Context, t *Transport) {
 	again := firstAgain
-	for {
+	for ctx.Err() == nil {
 		l := t.await(ctx)
 		if l == nil {
 			return

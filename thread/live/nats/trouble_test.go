@@ -2,9 +2,11 @@ package nats_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -341,4 +343,21 @@ func TestAddresses(t *testing.T) {
 		_, err := nats.Open(nats.Config{URL: url})
 		require.NoError(t, err, url)
 	}
+}
+
+// Who does not follow a thread any more leaves nothing behind that is at work.
+func TestReadersThatHaveGone(t *testing.T) {
+	transport := open(t, nats.Config{URL: testserver.StartNATS(t).URL})
+	ctx, leave := context.WithCancel(t.Context())
+	for n := range 20 {
+		_, err := transport.Subscribe(ctx, fmt.Sprint("thread ", n))
+		require.NoError(t, err)
+	}
+	following := func() int {
+		stacks := make([]byte, 16<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*fan).run(")
+	}
+	require.Equal(t, 20, following())
+	leave()
+	require.Eventually(t, func() bool { return following() == 0 }, patience, 10*time.Millisecond)
 }
