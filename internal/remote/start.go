@@ -129,7 +129,7 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 		in.Previous = last.runID
 	}
 	in.Set(*runtime.SettingsOf(req))
-	in.Trace = tracing.Carried(ctx)
+	in.ID, in.Trace = req.ID, tracing.Carried(ctx) // the same request that comes as a turn is the one that the run has begun with
 	if in.Spec == nil {
 		in.Noted = req.Served
 	}

@@ -69,7 +69,7 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.View, error) {
 	since := time.Now()
 	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
-	in := protocol.GraphInput{Graph: req.Graph, ID: uuid.NewString(), Input: input, Asked: asked, Noted: req.Served, Trace: tracing.Carried(ctx)}
+	in := protocol.GraphInput{Graph: req.Graph, ID: cmp.Or(req.ID, uuid.NewString()), Input: input, Asked: asked, Noted: req.Served, Trace: tracing.Carried(ctx)}
 	in.Set(*runtime.SettingsOf(req))
 	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked, Trace: in.Trace}
 	w := c.waiterFor(req.Thread)

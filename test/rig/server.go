@@ -38,7 +38,12 @@ func NewServer(t *testing.T) *Server {
 // NewServerThatContinues is a server whose runs are continued as new ones at these bounds.
 func NewServerThatContinues(t *testing.T, at protocol.ContinueAt) *Server {
 	t.Helper()
-	return NewServerBy(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+	return NewServerBy(t, ContinuedAt(at))
+}
+
+// ContinuedAt makes the runs of graphs that are started over a connection be continued as new ones at these bounds.
+func ContinuedAt(at protocol.ContinueAt) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 	) error {
 		start, _ := req.(*workflowservice.StartWorkflowExecutionRequest)
@@ -57,7 +62,7 @@ func NewServerThatContinues(t *testing.T, at protocol.ContinueAt) *Server {
 			}
 		}
 		return invoke(ctx, method, req, reply, cc, opts...)
-	}))
+	})
 }
 
 // NewServerBy is a server over a connection with these options.
