@@ -19,7 +19,7 @@ import (
 // maxBody bounds a request's body, in bytes: four times what a thread's input may have.
 const maxBody = 8 << 20
 
-// read decodes the body of a request, whatever its content type says. Unknown fields are ignored; no body is an empty object.
+// read decodes the body of a request, whatever its content type says. Unknown fields are ignored; no body, or null, is refused.
 func read(w http.ResponseWriter, r *http.Request, into any) error {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil && http.NewResponseController(w).SetReadDeadline(time.Time{}) != nil {
@@ -34,8 +34,9 @@ func read(w http.ResponseWriter, r *http.Request, into any) error {
 		return refuse(http.StatusRequestTimeout, "the body did not come in time")
 	case err != nil:
 		return refuse(http.StatusBadRequest, "the body did not come whole")
-	case len(strings.TrimSpace(string(text))) == 0:
-		return nil
+	}
+	if text := strings.TrimSpace(string(text)); text == "" || text == "null" {
+		return refuse(http.StatusUnprocessableEntity, "the body is missing: send at least an empty object, {}")
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		var kind *json.UnmarshalTypeError
@@ -53,6 +54,9 @@ func threadIn(r *http.Request) (string, error) { return idIn(r, "thread_id") }
 // idIn is an id in a path: a UUID.
 func idIn(r *http.Request, name string) (string, error) {
 	id := r.PathValue(name)
+	if strings.Contains(id, "/") {
+		return "", refuse(http.StatusNotFound, "there is no such path")
+	}
 	if _, err := uuid.Parse(id); err != nil {
 		return "", refuse(http.StatusUnprocessableEntity, "%s %q is no UUID", name, id)
 	}
@@ -85,6 +89,18 @@ func (l *list) UnmarshalJSON(text []byte) error {
 	err := json.Unmarshal(text, &all)
 	*l = all
 	return err
+}
+
+// breakpoints are the names of nodes, or "*" for all of them.
+type breakpoints []string
+
+// UnmarshalJSON takes "*", a list of strings, or null.
+func (b *breakpoints) UnmarshalJSON(text []byte) error {
+	if string(text) == `"*"` {
+		*b = breakpoints{"*"}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(b))
 }
 
 // listed is a list in a request's query: a parameter that is given several times, names with commas between them, or a list in JSON, as

@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -53,7 +55,7 @@ func (s assistants) getGraph(w http.ResponseWriter, r *http.Request) error {
 
 // drawn are the nodes and edges of a graph, with those of subgraphs down to a depth in the place of their node.
 func drawn(spec *pregel.Spec, depth int) ([]drawnNode, []drawnEdge) {
-	nodes := []drawnNode{{ID: pregel.Start, Type: "runnable", Data: map[string]string{"name": pregel.Start}}}
+	nodes, below := []drawnNode{{ID: pregel.Start, Type: "runnable", Data: map[string]string{"name": pregel.Start}}}, []drawnNode(nil)
 	edges := edgesOf(spec)
 	for _, n := range spec.Nodes {
 		sub := spec.Subgraphs[n.Subgraph]
@@ -65,17 +67,17 @@ func drawn(spec *pregel.Spec, depth int) ([]drawnNode, []drawnEdge) {
 		for _, i := range inner {
 			if i.ID != pregel.Start && i.ID != pregel.End {
 				i.ID = n.Name + ":" + i.ID
-				nodes = append(nodes, i)
+				below = append(below, i)
 			}
 		}
 		edges = within(edges, ways, n.Name)
 	}
-	return append(nodes, drawnNode{ID: pregel.End, Type: "runnable"}), edges
+	return append(append(nodes, drawnNode{ID: pregel.End, Type: "runnable"}), below...), edges
 }
 
-// within puts the edges of a subgraph in the place of its node.
+// within puts the edges of a subgraph in the place of its node: those from outside and to it, and behind all others its own.
 func within(edges, inner []drawnEdge, node string) []drawnEdge {
-	var out, first, last []drawnEdge
+	var own, out, first, last []drawnEdge
 	for _, e := range inner {
 		switch {
 		case e.Source == pregel.Start:
@@ -83,7 +85,7 @@ func within(edges, inner []drawnEdge, node string) []drawnEdge {
 		case e.Target == pregel.End:
 			last = append(last, e)
 		default:
-			out = append(out, drawnEdge{node + ":" + e.Source, node + ":" + e.Target, e.Conditional})
+			own = append(own, drawnEdge{node + ":" + e.Source, node + ":" + e.Target, e.Conditional})
 		}
 	}
 	for _, e := range edges {
@@ -100,10 +102,10 @@ func within(edges, inner []drawnEdge, node string) []drawnEdge {
 			out = append(out, e)
 		}
 	}
-	return out
+	return append(out, own...)
 }
 
-// edgesOf are the edges, joins and branches of a graph, and an edge to the end from each node that leads nowhere.
+// edgesOf are the edges, joins and branches of a graph by their nodes, and behind them those of nodes that lead to the end alone.
 func edgesOf(spec *pregel.Spec) []drawnEdge {
 	out := []drawnEdge{}
 	leads := map[string]bool{}
@@ -131,6 +133,15 @@ func edgesOf(spec *pregel.Spec) []drawnEdge {
 			add(drawnEdge{b.From, t, true})
 		}
 	}
+	slices.SortStableFunc(out, func(a, b drawnEdge) int {
+		ends := func(e drawnEdge) int {
+			if e.Target == pregel.End && !e.Conditional {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(ends(a)-ends(b), strings.Compare(a.Source, b.Source), strings.Compare(a.Target, b.Target))
+	})
 	for _, n := range spec.Nodes {
 		if !leads[n.Name] && !n.Handler {
 			add(drawnEdge{Source: n.Name, Target: pregel.End})

@@ -58,7 +58,10 @@ func (s *Server) handle() {
 	for _, r := range s.routes() {
 		s.mux.HandleFunc(r.pattern(), s.handling(contracts[r.pattern()], r.do))
 	}
-	s.mux.HandleFunc("/", s.handling(contract{open: true}, func(http.ResponseWriter, *http.Request) error {
+	s.mux.HandleFunc("/", s.handling(contract{open: true}, func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodGet && r.URL.Path == "/" { // what watches over servers asks here too
+			return meta{s}.ok(w, r)
+		}
 		return refuse(http.StatusNotFound, "there is no such path")
 	}))
 }

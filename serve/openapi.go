@@ -63,7 +63,7 @@ var components = map[reflect.Type]string{
 }
 
 // needed are the fields that a request cannot leave out.
-var needed = map[string][]string{"RunRequest": {"assistant_id"}, "CancelRequest": {"thread_id", "run_ids"}, "VersionRequest": {"version"},
+var needed = map[string][]string{"RunRequest": {"assistant_id"}, "VersionRequest": {"version"},
 	"Command": {"id", "method"}, "Subscription": {"channels"}}
 
 const schemas = "#/components/schemas/"
@@ -76,6 +76,7 @@ func written() map[reflect.Type]*jsonschema.Schema {
 		of[json.RawMessage]():            {},
 		of[object]():                     {Types: []string{"object", "null"}, AdditionalProperties: &jsonschema.Schema{}},
 		of[map[string]json.RawMessage](): {Types: []string{"object", "null"}, AdditionalProperties: &jsonschema.Schema{}},
+		of[breakpoints]():                {AnyOf: []*jsonschema.Schema{text.CloneSchemas(), texts.CloneSchemas()}},
 		of[list]():                       {AnyOf: []*jsonschema.Schema{text.CloneSchemas(), texts}},
 		of[beforeRef]():                  {AnyOf: []*jsonschema.Schema{text.CloneSchemas(), {Type: "object"}}},
 		of[time.Time]():                  {Type: "string", Format: "date-time"},

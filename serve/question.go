@@ -61,7 +61,12 @@ func valuesOut(v json.RawMessage, conversations map[string]bool) json.RawMessage
 	return raw(values)
 }
 
-// resumeOf is an answer, or answers by the ids of their questions.
+// isQuestion reports whether a text looks like the id of a question, as clients or threads write one.
+func isQuestion(id string) bool {
+	return strings.HasPrefix(id, questionBegin) || len(id) == questionDigits && strings.Trim(id, "0123456789abcdef") == ""
+}
+
+// resumeOf is an answer, or answers by the ids of their questions. An id may be of no question of the thread: the run finds that out.
 func resumeOf(v json.RawMessage) *pregel.Resume {
 	var byID object
 	if json.Unmarshal(v, &byID) != nil || len(byID) == 0 {
@@ -69,11 +74,10 @@ func resumeOf(v json.RawMessage) *pregel.Resume {
 	}
 	answers := map[string]pregel.Value{}
 	for id, value := range byID {
-		own := questionIn(id)
-		if !strings.HasPrefix(own, questionBegin) {
+		if !isQuestion(id) {
 			return &pregel.Resume{Scalar: pregel.Value(v)}
 		}
-		answers[own] = pregel.Value(value)
+		answers[questionIn(id)] = pregel.Value(value)
 	}
 	return &pregel.Resume{ByID: answers}
 }

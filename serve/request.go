@@ -38,8 +38,8 @@ type runRequest struct {
 	StreamMode        list            `json:"stream_mode"`
 	StreamSubgraphs   bool            `json:"stream_subgraphs"`
 	StreamResumable   bool            `json:"stream_resumable"`
-	InterruptBefore   list            `json:"interrupt_before"`
-	InterruptAfter    list            `json:"interrupt_after"`
+	InterruptBefore   breakpoints     `json:"interrupt_before"`
+	InterruptAfter    breakpoints     `json:"interrupt_after"`
 	MultitaskStrategy string          `json:"multitask_strategy"`
 	OnDisconnect      string          `json:"on_disconnect"`
 	OnCompletion      string          `json:"on_completion"`

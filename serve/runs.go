@@ -77,8 +77,8 @@ func (s *Server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	if err := read(w, r, &bodies); err != nil {
 		return err
 	}
-	if len(bodies) > 100 {
-		return refuse(http.StatusUnprocessableEntity, "%d runs at once: at most 100", len(bodies))
+	if len(bodies) == 0 || len(bodies) > 100 {
+		return refuse(http.StatusUnprocessableEntity, "%d runs at once: at least 1 and at most 100", len(bodies))
 	}
 	for _, b := range bodies {
 		if err := b.check(); err != nil {
@@ -293,67 +293,4 @@ func (s *Server) joinRun(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Location", at)
 	w.Header().Set("Location", at+"/join")
 	return s.awaitValues(w, r, t, run.ID, cancel)
-}
-
-func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
-	action, err := actionIn(r)
-	if err != nil {
-		return err
-	}
-	t, run, err := s.runIn(r)
-	if err != nil {
-		return err
-	}
-	if t, err = s.records.Cancel(r.Context(), t.ID, by(r.Context()), action, run.ID); err != nil {
-		return err
-	}
-	s.index.note(t.Line())
-	if affirmed(r, "wait") {
-		answer(w, http.StatusOK, object{})
-		return nil
-	}
-	w.WriteHeader(http.StatusAccepted)
-	return nil
-}
-
-func actionIn(r *http.Request) (string, error) {
-	action := r.URL.Query().Get("action")
-	if !slices.Contains([]string{"", record.Interrupt, record.Rollback}, action) {
-		return "", refuse(http.StatusUnprocessableEntity, "action %q is neither interrupt nor rollback", action)
-	}
-	if action == "" {
-		action = record.Interrupt
-	}
-	return action, nil
-}
-
-// cancelBody names the runs that are to be cancelled.
-type cancelBody struct {
-	ThreadID string   `json:"thread_id"`
-	RunIDs   []string `json:"run_ids"`
-	Status   string   `json:"status"`
-}
-
-func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
-	var body cancelBody
-	action, err := actionIn(r)
-	if err == nil {
-		err = read(w, r, &body)
-	}
-	if err != nil {
-		return err
-	}
-	if body.ThreadID == "" || len(body.RunIDs) == 0 {
-		return refuse(http.StatusUnprocessableEntity, "thread_id and run_ids are needed: runs of all threads are not cancelled at once")
-	}
-	t, _, err := s.recordOf(r.Context(), body.ThreadID)
-	if err == nil {
-		t, err = s.records.Cancel(r.Context(), t.ID, by(r.Context()), action, body.RunIDs...)
-	}
-	if err != nil {
-		return err
-	}
-	s.index.note(t.Line())
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }

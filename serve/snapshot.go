@@ -223,6 +223,8 @@ type threadOut struct {
 	Values     any                `json:"values"`
 	Interrupts map[string][]asked `json:"interrupts"`
 	Error      *record.Failure    `json:"error"`
+	// Extracted is what a search was asked to tell of it besides.
+	Extracted object `json:"extracted,omitempty"`
 }
 
 // threadOf shows a thread as it is now.
@@ -246,8 +248,10 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 	state := x.state(v, nil, nil)
 	out.Values = shown(outputOf(x.spec, v.Values), x.conversations)
 	if !t.Busy() {
-		out.Status = record.StandsOf(v)
-		out.Error = t.Failure
+		out.Status, out.Error = record.StandsOf(v), t.Failure
+		if t.Failure != nil { // also one that the thread refused, and whose questions are still open
+			out.Status = record.Errors
+		}
 	}
 	for _, task := range state.Tasks {
 		if len(task.Interrupts) > 0 {

@@ -184,6 +184,8 @@ type threadSearch struct {
 	Metadata object   `json:"metadata"`
 	Values   object   `json:"values"`
 	Status   string   `json:"status"`
+	// Extract are paths into a thread, by the names under which what is there is told.
+	Extract map[string]string `json:"extract"`
 }
 
 // foundThreads are the threads that a search finds, as the index has them, in order.
@@ -194,6 +196,14 @@ func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.
 	}
 	if err := errors.Join(q.check("thread_id", "status", "created_at", "updated_at", "state_updated_at"), q.selects(of[threadOut](), "context")); err != nil {
 		return nil, q, err
+	}
+	if err := q.checkExtract(); err != nil {
+		return nil, q, err
+	}
+	for _, id := range q.IDs {
+		if _, err := uuid.Parse(id); err != nil {
+			return nil, q, refuse(http.StatusBadRequest, "ids: %q is no UUID", id)
+		}
 	}
 	if !slices.Contains([]string{"", record.Idle, record.Busy, record.Waits, record.Errors}, q.Status) {
 		return nil, q, refuse(http.StatusUnprocessableEntity, "status %q is none of idle, busy, interrupted and error", q.Status)
@@ -294,9 +304,14 @@ func (s *Server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
+		shown.Extracted = q.extracted(shown)
 		out = append(out, shown)
 	}
-	answer(w, http.StatusOK, selected(out, q.Select))
+	fields := q.Select
+	if len(fields) > 0 && len(q.Extract) > 0 {
+		fields = append(fields, "extracted")
+	}
+	answer(w, http.StatusOK, selected(out, fields))
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -82,7 +83,7 @@ func (a *activities) begin(ctx context.Context, r thread.StartRequest) (begun, e
 	if err != nil && !errors.Is(err, thread.ErrNotFound) {
 		return begun{}, err
 	}
-	view, err := a.threads.Start(ctx, asGiven(r))
+	view, err := a.threads.Start(ctx, toOpen(asGiven(r), before.Questions))
 	if err != nil {
 		return begun{}, told(err)
 	}
@@ -95,6 +96,26 @@ func asGiven(r thread.StartRequest) thread.StartRequest {
 		if string(*v) == "null" {
 			*v = nil
 		}
+	}
+	return r
+}
+
+// toOpen leaves of answers by id those to questions that are open. Clients send the others too, for what somebody else has answered
+// meanwhile and for what they take for questions of the thread: these change nothing. A request that is left without any goes on where
+// the thread stands, which asks what is open once more. What is asked at an earlier checkpoint is not known here: such answers stay.
+func toOpen(r thread.StartRequest, open []thread.Question) thread.StartRequest {
+	if r.Resume == nil || r.Resume.ByID == nil || r.Checkpoint != "" {
+		return r
+	}
+	answers := map[string]pregel.Value{}
+	for _, q := range open {
+		if v, ok := r.Resume.ByID[q.ID]; ok {
+			answers[q.ID] = v
+		}
+	}
+	r.Resume = nil
+	if len(answers) > 0 {
+		r.Resume = &pregel.Resume{ByID: answers}
 	}
 	return r
 }

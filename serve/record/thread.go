@@ -228,6 +228,8 @@ func (t *Thread) Status() string {
 	switch {
 	case t.Busy():
 		return Busy
+	case t.Failure != nil:
+		return Errors
 	case t.Stands == "":
 		return Idle
 	}

@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"superstep.dev/serve/access"
+	"superstep.dev/serve/record"
+)
+
+func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
+	action, err := actionIn(r)
+	if err != nil {
+		return err
+	}
+	t, run, err := s.runIn(r)
+	if err != nil {
+		return err
+	}
+	if t, err = s.records.Cancel(r.Context(), t.ID, by(r.Context()), action, run.ID); err != nil {
+		return err
+	}
+	s.index.note(t.Line())
+	if affirmed(r, "wait") {
+		answer(w, http.StatusOK, object{})
+		return nil
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+func actionIn(r *http.Request) (string, error) {
+	action := r.URL.Query().Get("action")
+	if !slices.Contains([]string{"", record.Interrupt, record.Rollback}, action) {
+		return "", refuse(http.StatusUnprocessableEntity, "action %q is neither interrupt nor rollback", action)
+	}
+	if action == "" {
+		action = record.Interrupt
+	}
+	return action, nil
+}
+
+// cancelBody names the runs that are to be cancelled: runs of one thread, or by their status those of all threads.
+type cancelBody struct {
+	ThreadID string   `json:"thread_id"`
+	RunIDs   []string `json:"run_ids"`
+	Status   string   `json:"status"`
+}
+
+func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
+	var body cancelBody
+	action, err := actionIn(r)
+	if err == nil {
+		err = read(w, r, &body)
+	}
+	if err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	if body.Status != "" {
+		err = s.cancelAll(r.Context(), action, body.Status)
+	} else {
+		err = s.cancelOf(r.Context(), body.ThreadID, action, body.RunIDs)
+	}
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
+// check refuses what names no runs.
+func (c *cancelBody) check() error {
+	named := c.ThreadID != "" && len(c.RunIDs) > 0
+	switch {
+	case c.Status != "" && (c.ThreadID != "" || len(c.RunIDs) > 0):
+		return refuse(http.StatusUnprocessableEntity, "status says which runs of all threads, thread_id and run_ids which of one: send either")
+	case c.Status != "" && !slices.Contains([]string{record.Pending, record.Running, "all"}, c.Status):
+		return refuse(http.StatusUnprocessableEntity, "status %q is none of pending, running and all", c.Status)
+	case c.Status == "" && !named:
+		return refuse(http.StatusUnprocessableEntity, "thread_id and run_ids are needed, or a status")
+	}
+	for _, id := range c.RunIDs {
+		if _, err := uuid.Parse(id); err != nil {
+			return refuse(http.StatusUnprocessableEntity, "run_ids: %q is no UUID", id)
+		}
+	}
+	return nil
+}
+
+func (s *Server) cancelOf(ctx context.Context, threadID, action string, runs []string) error {
+	t, _, err := s.recordOf(ctx, threadID)
+	if err == nil {
+		t, err = s.records.Cancel(ctx, t.ID, by(ctx), action, runs...)
+	}
+	if err == nil {
+		s.index.note(t.Line())
+	}
+	return err
+}
+
+// cancelAll cancels the runs of that status on all threads that the caller finds. A run that ends by itself meanwhile is none.
+func (s *Server) cancelAll(ctx context.Context, action, status string) error {
+	g, err := granted(ctx, access.Resource{Kind: access.Threads})
+	if err != nil {
+		return err
+	}
+	lines, err := s.lines(ctx, threadSearch{})
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, l := range lines {
+		if l.Status != record.Busy || !g.Finds(l.Metadata) {
+			continue
+		}
+		t, _, err := s.recordOf(ctx, l.ID)
+		var runs []string
+		for _, run := range t.Runs {
+			if run.Status == status || status == "all" && !run.Over() {
+				runs = append(runs, run.ID)
+			}
+		}
+		if err == nil && len(runs) > 0 {
+			found = true
+			err = s.cancelOf(ctx, l.ID, action, runs)
+		}
+		if err != nil && faultOf(err).status != http.StatusNotFound {
+			return err
+		}
+	}
+	if !found {
+		return refuse(http.StatusNotFound, "no run is under way that may be cancelled")
+	}
+	return nil
+}
