@@ -122,6 +122,9 @@ func (e *segmentRun) run(ctx context.Context) (encoded []byte, end error) {
 	defer e.end(nil)
 	defer e.watch(ctx)()
 	result, err := e.supersteps(ctx, held, counted)
+	if err == nil {
+		err = e.Lost() // a node that was told so has failed for that alone, which is no result
+	}
 	if err != nil {
 		return nil, e.ended(ctx, err)
 	}

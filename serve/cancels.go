@@ -11,7 +11,10 @@ import (
 	"superstep.dev/serve/record"
 )
 
-func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
+// cancels end runs before they have ended by themselves.
+type cancels struct{ *Server }
+
+func (s cancels) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	action, err := actionIn(r)
 	if err != nil {
 		return err
@@ -50,7 +53,7 @@ type cancelBody struct {
 	Status   string   `json:"status"`
 }
 
-func (s *Server) cancelRuns(w http.ResponseWriter, r *http.Request) error {
+func (s cancels) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	var body cancelBody
 	action, err := actionIn(r)
 	if err == nil {
@@ -92,7 +95,7 @@ func (c *cancelBody) check() error {
 	return nil
 }
 
-func (s *Server) cancelOf(ctx context.Context, threadID, action string, runs []string) error {
+func (s cancels) cancelOf(ctx context.Context, threadID, action string, runs []string) error {
 	t, _, err := s.recordOf(ctx, threadID)
 	if err == nil {
 		t, err = s.records.Cancel(ctx, t.ID, by(ctx), action, runs...)
@@ -104,7 +107,7 @@ func (s *Server) cancelOf(ctx context.Context, threadID, action string, runs []s
 }
 
 // cancelAll cancels the runs of that status on all threads that the caller finds. A run that ends by itself meanwhile is none.
-func (s *Server) cancelAll(ctx context.Context, action, status string) error {
+func (s cancels) cancelAll(ctx context.Context, action, status string) error {
 	g, err := granted(ctx, access.Resource{Kind: access.Threads})
 	if err != nil {
 		return err

@@ -29,10 +29,12 @@
 //	question      questions and answers as LangGraph writes them
 //	snapshot      states and checkpoints
 //	prune         threads that are deleted together
+//	extract       parts of threads that a search wants
 //	threads       threads
 //	state         reading and writing states
 //	supersteps    threads that are made with a state
 //	asking        asking for a run
+//	cancels       ending runs
 //	runs          runs
 //	crons         runs that are asked for by a calendar
 //	versions      assistants of one's own, and their versions
@@ -42,8 +44,7 @@
 //	commands      commands of the second version
 //	subscription  which of its events a client wants
 //	narrator      a run's parts as its events
-//	sse           server-sent events
-//	rank          the numbers of events
+//	sse           server-sent events, and their numbers
 //	eventstream   its events, over the runs of a thread
 //	events        what a run streams, as clients see it
 //	stream        streams of runs

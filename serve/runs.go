@@ -22,12 +22,12 @@ func (s *Server) runRoutes() []route {
 		{"POST", "/runs", "Asks for a run on a thread of its own", s.createRun},
 		{"POST", "/runs/wait", "Asks for a run on a thread of its own, and waits for its values", s.waitRun},
 		{"POST", "/runs/batch", "Asks for runs, each on a thread of its own", s.batchRuns},
-		{"POST", "/runs/cancel", "Cancels runs", s.cancelRuns},
+		{"POST", "/runs/cancel", "Cancels runs", cancels{s}.cancelRuns},
 		{"GET", "/threads/{thread_id}/runs", "Runs, newest first", s.listRuns},
 		{"GET", "/threads/{thread_id}/runs/{run_id}", "A run", s.getRun},
 		{"DELETE", "/threads/{thread_id}/runs/{run_id}", "Forgets a run that has ended", s.deleteRun},
 		{"GET", "/threads/{thread_id}/runs/{run_id}/join", "Waits for a run's values", s.joinRun},
-		{"POST", "/threads/{thread_id}/runs/{run_id}/cancel", "Cancels a run", s.cancelRun},
+		{"POST", "/threads/{thread_id}/runs/{run_id}/cancel", "Cancels a run", cancels{s}.cancelRun},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,7 +22,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
-	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -107,15 +107,13 @@ func toOpen(r thread.StartRequest, open []thread.Question) thread.StartRequest {
 	if r.Resume == nil || r.Resume.ByID == nil || r.Checkpoint != "" {
 		return r
 	}
-	answers := map[string]pregel.Value{}
-	for _, q := range open {
-		if v, ok := r.Resume.ByID[q.ID]; ok {
-			answers[q.ID] = v
-		}
-	}
-	r.Resume = nil
-	if len(answers) > 0 {
-		r.Resume = &pregel.Resume{ByID: answers}
+	left := *r.Resume
+	left.ByID = maps.Clone(left.ByID)
+	maps.DeleteFunc(left.ByID, func(id string, _ json.RawMessage) bool {
+		return !slices.ContainsFunc(open, func(q thread.Question) bool { return q.ID == id })
+	})
+	if r.Resume = &left; len(left.ByID) == 0 {
+		r.Resume = nil
 	}
 	return r
 }
