@@ -76,7 +76,7 @@ type opening struct {
 	ctx     context.Context
 	end     context.CancelCauseFunc
 
-	acts  chan struct{} // closed when a task is about to act outside
+	acts  chan struct{} // closed when a task is about to act outside, or has emitted something that readers wait for
 	act   sync.Once
 	over  chan struct{} // closed when the local activity ended without the result
 	taken chan struct{} // closed when owner is set
@@ -162,6 +162,14 @@ func (o *opening) begin(ctx context.Context) error {
 	o.act.Do(func() { close(o.acts) })
 	_, err := o.await(ctx)
 	return err
+}
+
+// emitting ends the local activity with the first emission: readers are shown nothing of a task before the history tells of it.
+func (o *opening) emitting(emit func(pregel.Emission)) func(pregel.Emission) {
+	return func(e pregel.Emission) {
+		o.act.Do(func() { close(o.acts) })
+		emit(e)
+	}
 }
 
 // await returns the activity that has taken the segment over.
@@ -320,6 +328,9 @@ func (w *taskEnv) prepare(t *pregel.Task, env *taskrun.Env) {
 	env.Tracer = w.traced(t, env).env()
 	if p := w.nodes.publisher(w.ctx, w.info, w.thread, t); p != nil {
 		env.Emit = p.emit()
+		if o, ok := w.lease.(*opening); ok {
+			env.Emit = o.emitting(env.Emit)
+		}
 		w.emits.Store(t, p)
 	}
 }

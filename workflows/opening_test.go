@@ -138,6 +138,57 @@ func TestNothingIsCalledInAnOpening(t *testing.T) {
 	}
 }
 
+// listeners take what nodes emit.
+type listeners struct{ heard atomic.Int32 }
+
+func (l *listeners) Publish(context.Context, graphadapter.LiveEmission) error {
+	l.heard.Add(1)
+	return nil
+}
+
+func (*listeners) Ended(context.Context, graphadapter.LiveTask) error { return nil }
+
+// TestWhatIsEmittedEndsAnOpening: readers learn of the task at once, and not when the opening's half second is over. One of several
+// runs shows that, however busy the machine is.
+func TestWhatIsEmittedEndsAnOpening(t *testing.T) {
+	const soon = 400 * time.Millisecond
+	for mode, in := range relaxedModes() {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			r, live := newRig(t), &listeners{}
+			r.live = live
+			g, ran := chainGraph(), &atomic.Int32{}
+			emitted, left := make(chan time.Time), make(chan struct{})
+			g.Nodes["a"] = counting(ran, "a", func(ctx context.Context) error {
+				task, _ := taskrun.TaskFrom(ctx)
+				err := task.Emit(pregel.Value(`"word"`))
+				emitted <- time.Now()
+				<-left
+				return err
+			})
+			r.work(g)
+			in.Graph, in.Input = "chain", input(`{}`)
+			for tries := int32(1); ; tries++ {
+				run := r.start(testserver.Queue(t), in)
+				at := <-emitted
+				r.pending(run.GetID(), "the segment's activity", func(attempts []int32) bool { return slices.Equal(attempts, []int32{1}) })
+				took := time.Since(at)
+				left <- struct{}{}
+				r.finished(run)
+				if got, want := countsOf(r.history(run.GetID())), (counts{2, 1, 0, 1}); got != want || ran.Load() != tries || live.heard.Load() != tries {
+					t.Fatalf("it took %+v, want %+v; the node ran %d times, and %d emissions were heard, of %d runs", got, want, ran.Load(), live.heard.Load(), tries)
+				}
+				if took < soon {
+					return
+				}
+				if tries == 10 {
+					t.Fatalf("the history told of the task %s after it had emitted", took)
+				}
+			}
+		})
+	}
+}
+
 // TestAWorkerLostInAnOpening: the next worker does not open the segment again, so a node that takes its worker along is
 // counted.
 func TestAWorkerLostInAnOpening(t *testing.T) {

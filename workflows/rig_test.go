@@ -53,6 +53,7 @@ type rig struct {
 	// gate and notifier are those of the workers that are started next.
 	gate     *approval.Gate
 	notifier approval.Notifier
+	live     activities.Live // nil: nobody listens
 }
 
 func newRig(t *testing.T) *rig {
@@ -75,7 +76,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 	})
 	inputs := activities.NewInputs(0, r.replaying(graphs...))
 	workflows.NewGraphs(graphs, workflows.Config{Values: inputs}).Register(w)
-	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithGate(r.gate).WithNotifier(r.notifier).Register(w)
+	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithGate(r.gate).WithNotifier(r.notifier).Publishing(r.live).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}
