@@ -104,8 +104,12 @@ func (e *eraser) knowsAll(ctx context.Context, own threadRuns) error {
 		return slices.ContainsFunc(listed, func(run *commonpb.WorkflowExecution) bool { return run.GetRunId() == e.hold.run }), err
 	})
 	for _, run := range listed {
-		if !own.has(run.GetRunId()) {
-			return e.begunMeanwhile(own.id)
+		if own.has(run.GetRunId()) {
+			continue
+		}
+		d, err := e.described(ctx, own.id, run.GetRunId())
+		if err != nil || d != nil && !isHold(d) { // the index still has what was removed a moment ago
+			return cmp.Or(err, e.begunMeanwhile(own.id))
 		}
 	}
 	return err
