@@ -94,12 +94,13 @@ func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc
 	opts ...grpc.CallOption,
 ) error {
 	call := func() error { return invoke(ctx, method, req, reply, cc, opts...) }
+	thawed := f.thawed() // what was on its way when the worker froze is no call of a thawed one
 	switch r := req.(type) {
 	case *workflowservice.RecordActivityTaskHeartbeatRequest:
 		began := time.Now()
 		f.signs(r)
 		err := f.around(pointRecord, call)
-		f.told(r.GetTaskToken(), err, false)
+		f.told(r.GetTaskToken(), err, false, thawed)
 		if err == nil {
 			f.tells(r.GetTaskToken(), notice{What: noticeSign, Took: time.Since(began)})
 		}
@@ -107,18 +108,18 @@ func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc
 	case *workflowservice.RespondActivityTaskCompletedRequest:
 		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: true})
 		err := f.around(pointResult, call)
-		f.told(r.GetTaskToken(), err, true)
+		f.told(r.GetTaskToken(), err, true, thawed)
 		return err
 	case *workflowservice.RespondActivityTaskCanceledRequest:
 		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: true})
 		err := call()
-		f.told(r.GetTaskToken(), err, true)
+		f.told(r.GetTaskToken(), err, true, thawed)
 		return err
 	case *workflowservice.RespondActivityTaskFailedRequest:
 		failure := r.GetFailure().GetApplicationFailureInfo()
 		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: failure.GetType() == graphadapter.NodeFailedType})
 		err := f.around(pointResult, call)
-		f.told(r.GetTaskToken(), err, true)
+		f.told(r.GetTaskToken(), err, true, thawed)
 		return err
 	case *workflowservice.RespondWorkflowTaskCompletedRequest:
 		err := f.around(pointDecision, call)
@@ -175,13 +176,13 @@ func (f *fault) tells(token []byte, n notice) {
 	tell(n)
 }
 
-// told notes how the server took a record or an end of an activity.
-func (f *fault) told(token []byte, err error, end bool) {
+// told notes how the server took a record or an end of an activity, from a worker that had thawed when it called.
+func (f *fault) told(token []byte, err error, end, thawed bool) {
 	switch {
 	case status.Code(err) == codes.NotFound:
 		f.tells(token, notice{What: noticeRefused})
 	case err != nil:
-	case f.thawed():
+	case thawed:
 		f.tells(token, notice{What: noticeTaken})
 	case end:
 		f.tells(token, notice{What: noticeEnd})
