@@ -37,6 +37,13 @@ const stickyTimeout = time.Second
 // default, and with fewer pollers than that a task may wait for one to come round.
 const pollers = 5
 
+// The bounds of [WorkerConfig.LostAfter]: what it is where nothing is said, and the least, which leaves room for two heartbeats
+// and for the server to store one.
+const (
+	DefaultLostAfter = workflows.DefaultLostAfter
+	LeastLostAfter   = time.Second
+)
+
 // WorkerConfig is what a [Worker] serves and how.
 type WorkerConfig struct {
 	// Graphs are served; their names must differ.
@@ -66,6 +73,12 @@ type WorkerConfig struct {
 	// InputBytes is what the worker keeps in memory of the large values that its runs' nodes are about to read; 0 means
 	// 128 MiB. One that is not there any more is found by replaying its run, which takes longer.
 	InputBytes int
+	// LostAfter is after how much silence a worker that runs tasks is taken for lost, and its tasks are given to another one; 0 means
+	// [DefaultLostAfter], which a recovery mostly waits for. Where machines stand still for longer than that (a processor that is
+	// throttled or shared, a pause of a virtual machine), a task that nobody lost runs again: give more there. A task that is to end
+	// hears so with its next heartbeat, within a third of this time. Never less than [LeastLostAfter]. The
+	// worker that decides on a run gives it to the tasks that it schedules, so give the same to all workers of the task queue.
+	LostAfter time.Duration
 	// Gate verifies answers to approvals, and is asked again right before what was approved is done. Nil is closed: such a
 	// worker takes no answer to an approval and does nothing that needs one. All workers of a queue need the same gate.
 	Gate *approval.Gate
@@ -118,6 +131,9 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
+	if cfg.LostAfter != 0 && cfg.LostAfter < LeastLostAfter {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: fmt.Sprintf("WorkerConfig.LostAfter is %v: give at least %v, or 0 for %v", cfg.LostAfter, LeastLostAfter, DefaultLostAfter)}
+	}
 	c, err := codec.Over(c, cfg.FailureConverter, client.Options{DataConverter: cfg.DataConverter, ExternalStorage: cfg.Storage.External(), Logger: sdklog.New(cfg.Logger.Named("temporal"))})
 	if err != nil {
 		return nil, err
@@ -129,7 +145,7 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "WorkerConfig.Traces cannot be used", Cause: err}
 	}
 	serves := serving.Config{Tracer: tracer,
-		DataConverter: cfg.DataConverter, Storage: cfg.Storage, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker,
+		DataConverter: cfg.DataConverter, Storage: cfg.Storage, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker, LostAfter: cfg.LostAfter,
 		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options)}
 	if serves.Graphs, err = adaptersOf(cfg.served()); err != nil {
 		return nil, err

@@ -180,7 +180,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	t.Cleanup(cancel)
 	r := &rig{t: t, ctx: ctx, queue: testserver.Queue(t)}
 	r.client = r.dial(newLine())

@@ -35,6 +35,7 @@ type workerFlags struct {
 	ready                        readyFile
 	logFormat, logLevel          string
 	drainTimeout, connectTimeout time.Duration
+	lostAfter                    time.Duration
 	gate                         gateFlags
 	auditKey                     string
 	notify                       notifyFlags
@@ -50,6 +51,8 @@ func (a operating) workerCommand() *cobra.Command {
 			flags.StringVar((*string)(&f.ready), "ready-file", "", "`FILE` to write the pid to while tasks are taken")
 			flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
 			flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
+			flags.DurationVar(&f.lostAfter, "lost-after", superstep.DefaultLostAfter, "`TIME` of silence after which a worker's tasks are given to another one;"+
+				" more where machines stand still for longer")
 			f.gate.register(flags)
 			flags.StringVar(&f.auditKey, "audit-key", "", "private key `FILE` that exported audits are signed with ("+token.EnvAuditKey+")")
 			f.notify.register(flags)
@@ -80,12 +83,14 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 		err = usagef("--drain-timeout %v is not above 0", f.drainTimeout)
 	case f.connectTimeout <= 0:
 		err = usagef("--connect-timeout %v is not above 0", f.connectTimeout)
+	case f.lostAfter < superstep.LeastLostAfter:
+		err = usagef("--lost-after %v is below %v", f.lostAfter, superstep.LeastLostAfter)
 	}
 	if err == nil {
 		g, err = a.openGate(f.gate)
 	}
 	cfg = superstep.WorkerConfig{Graphs: a.graphs, Leaders: a.leaders, TaskQueue: a.conn.taskQueue, Gate: g.approvals(),
-		Options: worker.Options{WorkerStopTimeout: f.drainTimeout}}
+		LostAfter: f.lostAfter, Options: worker.Options{WorkerStopTimeout: f.drainTimeout}}
 	if err == nil {
 		var heads *token.Signer
 		if heads, err = token.AuditSigner(f.auditKey); err != nil {

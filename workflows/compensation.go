@@ -101,7 +101,7 @@ func (c *compensation) standingEffects(ctx workflow.Context, seen int) (page tas
 func (c *compensation) goBack(ctx workflow.Context) {
 	var reply past.RewindReply
 	report := c.life.Report()
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, apartOptions("", "where the thread goes on")),
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, c.apartOptions("", "where the thread goes on")),
 		taskrun.RewindActivity, past.RewindRequest{Graph: c.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}).Get(ctx, &reply)
 	var to past.Rewound
 	if err == nil {
@@ -126,9 +126,9 @@ func (c *compensation) goBack(ctx workflow.Context) {
 }
 
 // apartOptions are those of an activity that is no task.
-func apartOptions(queue, summary string) workflow.ActivityOptions {
+func (c *compensation) apartOptions(queue, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
-		TaskQueue: queue, StartToCloseTimeout: attemptBound, HeartbeatTimeout: heartbeatTimeout, WaitForCancellation: true,
+		TaskQueue: queue, StartToCloseTimeout: attemptBound, HeartbeatTimeout: c.lostAfter, WaitForCancellation: true,
 		RetryPolicy: retries(),
 		Summary:     summary,
 	}
@@ -136,7 +136,7 @@ func apartOptions(queue, summary string) workflow.ActivityOptions {
 
 // apart runs an activity that is no task, and gives up waiting when somebody wants the run to end.
 func (c *compensation) apart(ctx workflow.Context, name, queue, summary string, reply, req any) error {
-	bounded, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, apartOptions(queue, summary)))
+	bounded, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.apartOptions(queue, summary)))
 	future := workflow.ExecuteActivity(bounded, name, req)
 	_ = workflow.Await(ctx, func() bool { return future.IsReady() || c.life.Enough() })
 	if !future.IsReady() {

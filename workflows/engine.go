@@ -20,7 +20,9 @@ type engine struct {
 	// served is the graph as this worker serves it, nil where a run is read. Only validators, which are never replayed,
 	// may look at it.
 	served *graphadapter.Graph
-	thread *pregel.Thread
+	// lostAfter is after how much silence a task's worker counts as lost: a setting of the worker that decides now, which no replay compares.
+	lostAfter time.Duration
+	thread    *pregel.Thread
 	// newest is the thread's newest state while an invocation goes on with an earlier one; nil otherwise.
 	newest  *pregel.Thread
 	loop    *pregel.Loop    // nil when the state was updated since it ended

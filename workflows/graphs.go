@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -45,6 +47,8 @@ type Config struct {
 	Heads approval.HeadSigner
 	// Leaders are the leaders that the worker serves, for the desk.
 	Leaders []Leader
+	// LostAfter is after how much silence a worker is taken for lost; 0 for [DefaultLostAfter].
+	LostAfter time.Duration
 }
 
 // Leader is a leader as a worker serves it: its name, and whom its jobs may be assigned to.
@@ -78,6 +82,7 @@ type Values interface {
 
 // NewGraphs returns the workflows over these graphs.
 func NewGraphs(graphs []*graphadapter.Graph, cfg Config) *Graphs {
+	cfg.LostAfter = cmp.Or(cfg.LostAfter, DefaultLostAfter)
 	g := &Graphs{cfg: cfg, byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{}}
 	for _, graph := range graphs {
 		g.byName[graph.Spec.Name] = graph

@@ -100,7 +100,7 @@ func (r *rig) serve(cfg superstep.WorkerConfig, graphs ...*graphadapter.Graph) (
 	for _, g := range graphs {
 		cfg.Graphs = append(cfg.Graphs, served{g})
 	}
-	cfg.Options.WorkerStopTimeout = patience
+	cfg.Options.WorkerStopTimeout, cfg.LostAfter = patience, steady
 	w, err := superstep.NewWorker(r.client, cfg)
 	if err != nil {
 		r.t.Fatal(err)

@@ -41,11 +41,11 @@ func TestHistoryGrowsWithWhatChanges(t *testing.T) {
 	}
 }
 
-// TestAListGrowsByWhatIsAppended: 1,000 supersteps append 1 KiB each, and each reads all there is; with -short it is 250.
+// TestAListGrowsByWhatIsAppended: 500 supersteps append 1 KiB each, and each reads all there is; with -short it is 150.
 func TestAListGrowsByWhatIsAppended(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 10
-	steps := fewer(250, 1000)
+	steps := fewer(150, 500)
 	r := newRig(t)
 	piece := strings.Repeat("x", size-3)
 	r.serve(superstep.WorkerConfig{}, loopGraph("appends", func(s graphadapter.State, n int) ([]any, error) {

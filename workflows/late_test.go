@@ -15,7 +15,7 @@ import (
 // much more time; one that is begun at once does not.
 func TestWhoIsLateIsGivenMoreTime(t *testing.T) {
 	t.Parallel()
-	const idle, most = 2 * time.Second, 1500 * time.Millisecond
+	const idle, most = steady, 1500 * time.Millisecond
 	r := newRig(t)
 	var atOnce, seen atomic.Int32
 	g := crowdGraph(2, &atOnce, &seen)

@@ -107,7 +107,7 @@ func (c *crew) lead() (stop func()) {
 	w := worker.New(c.client, c.queue, worker.Options{Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience})
 	graphs := c.graphs()
 	inputs := activities.NewInputs(0, c.replaying(graphs...))
-	workflows.NewGraphs(graphs, workflows.Config{Values: inputs}).Register(w)
+	workflows.NewGraphs(graphs, workflows.Config{Values: inputs, LostAfter: steady}).Register(w)
 	leading.New(nil, workflows.Leader{Name: "leader", Experts: c.profiles()}).Register(w)
 	activities.NewNodes(c.client, graphs).WithInputs(inputs).WithPlanners(map[string]job.Planner{"leader": plannerFunc(
 		func(ctx context.Context, req job.PlanRequest) (job.Draft, error) {

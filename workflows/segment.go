@@ -204,7 +204,7 @@ func (s *segments) activityOptions(first *pregel.Task) workflow.ActivityOptions 
 		// As with a task's activity: an engine that now comes to another place gives another id on replay.
 		ActivityID:          fmt.Sprintf("segment %d/%s", s.count, protocol.ActivityID(first)),
 		StartToCloseTimeout: attemptBound,
-		HeartbeatTimeout:    heartbeatTimeout,
+		HeartbeatTimeout:    s.lostAfter,
 		WaitForCancellation: true,
 		RetryPolicy:         retries(),
 		Summary:             fmt.Sprintf("steps from %d", s.loop.Step()),

@@ -33,8 +33,10 @@ const (
 //
 // Where server and workers are busy, a heartbeat or a result may take longer than the timeout, and its task would run again though
 // no worker was lost, which makes all of them busier. So the timeout also grows with how late results have come lately.
+//
+// DefaultLostAfter is the heartbeat timeout where [Config.LostAfter] says nothing.
 const (
-	heartbeatTimeout = 2 * time.Second
+	DefaultLostAfter = 2 * time.Second
 	heartbeatFanOut  = 300
 	heartbeatLate    = 2                      // times how late
 	maxLate          = 750 * time.Millisecond // lost workers make results late too, and must be noticed soon
@@ -212,9 +214,9 @@ func activityNode(task *pregel.Task) string {
 
 // heartbeatTimeout is after how much silence a task's worker counts as lost.
 func (t *tasks) heartbeatTimeout() time.Duration {
-	beat := heartbeatTimeout
+	beat := t.lostAfter
 	if wide := t.wide(); wide > heartbeatFanOut {
-		beat = heartbeatTimeout * time.Duration(wide) / heartbeatFanOut
+		beat = t.lostAfter * time.Duration(wide) / heartbeatFanOut
 	}
 	// Few milliseconds late is what is late on an idle machine.
 	return beat + (heartbeatLate * t.late).Truncate(100*time.Millisecond)

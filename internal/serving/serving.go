@@ -35,6 +35,7 @@ type Config struct {
 	Storage       *storage.Storage        // nil for none
 	InputBytes    int                     // of large values that are kept in memory; 0 for the default
 	NodesOnly     bool                    // no workflows
+	LostAfter     time.Duration           // as [workflows.Config.LostAfter]
 	Openings      int                     // as [activities.Nodes.WithOpenings]
 	Gate          *approval.Gate
 	AuditSigner   approval.HeadSigner
@@ -60,7 +61,7 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 			return found, err
 		}
 		runs := workflows.Config{Values: inputs, Notices: cfg.Notify != nil, Heads: cfg.AuditSigner,
-			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, Find: find}
+			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, LostAfter: cfg.LostAfter, Find: find}
 		if cfg.Tracer != nil {
 			runs.Spans = cfg.Tracer
 		}

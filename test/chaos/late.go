@@ -25,7 +25,7 @@ const (
 	latePrepare = 2500 * time.Millisecond
 	lateStop    = 1200 * time.Millisecond // from a call's begin to the freeze
 	lateFreeze  = 20 * time.Second
-	lateCount   = 3 * time.Second // for what is counted after a call came back
+	lateCount   = patience // for what is counted after a call came back
 
 	// lateAtOnce is how many calls one frozen worker has in hand, lateWorkers how many are frozen at once.
 	lateAtOnce  = 10

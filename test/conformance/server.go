@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -73,6 +74,10 @@ func (r runnable) Adapter() *graphadapter.Graph { return r.graph }
 // slots is how many workflow tasks and how many activities the worker runs at once.
 const slots = 200
 
+// lostAfter is longer than a busy machine stands still: how often a node ran is compared, and no worker is lost here. A task that is to
+// end hears so within a third of it.
+const lostAfter = 10 * time.Second
+
 // work starts a worker for the graphs, and returns once the server knows it. The graphs' names are new to the
 // deployment.
 func (d *deployment) work(ctx context.Context, graphs []*graphadapter.Graph) (stop func() error, err error) {
@@ -82,7 +87,7 @@ func (d *deployment) work(ctx context.Context, graphs []*graphadapter.Graph) (st
 		return nil, err
 	}
 	ready := make(chan struct{})
-	cfg := superstep.WorkerConfig{TaskQueue: queue, OnReady: func() { close(ready) }, Options: worker.Options{
+	cfg := superstep.WorkerConfig{TaskQueue: queue, OnReady: func() { close(ready) }, LostAfter: lostAfter, Options: worker.Options{
 		MaxConcurrentActivityExecutionSize: slots, MaxConcurrentWorkflowTaskExecutionSize: slots,
 	}}
 	d.mu.Lock()
