@@ -92,35 +92,68 @@ func (r *run) handle(ctx workflow.Context) error {
 			return err
 		}
 	}
-	each(ctx, protocol.SignalResume, "Answers a question without waiting for the reply.", r.receiveAnswer)
-	receive[protocol.CancelRequest](ctx, r.people, protocol.SignalCancel, "Ends the run and keeps, drops or undoes what it did.")
-	receive[protocol.PauseRequest](ctx, r.people, protocol.SignalPause, "Pauses the run or lets it go on, without waiting for the reply.")
-	receive[protocol.EventRequest](ctx, r.people, protocol.SignalEvent, "Sends an event without waiting for the reply.")
-	each(ctx, protocol.SignalViewed, "Notes that somebody has looked at a question that asks for an approval.", func(ctx workflow.Context, req protocol.ViewRequest) {
-		_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() })
-		r.viewed(ctx, req)
+	listen(ctx, []*listener{
+		each(ctx, protocol.SignalResume, "Answers a question without waiting for the reply.", r.receiveAnswer),
+		receive[protocol.CancelRequest](ctx, r.people, protocol.SignalCancel, "Ends the run and keeps, drops or undoes what it did."),
+		receive[protocol.PauseRequest](ctx, r.people, protocol.SignalPause, "Pauses the run or lets it go on, without waiting for the reply."),
+		receive[protocol.EventRequest](ctx, r.people, protocol.SignalEvent, "Sends an event without waiting for the reply."),
+		each(ctx, protocol.SignalViewed, "Notes that somebody has looked at a question that asks for an approval.", func(ctx workflow.Context, req protocol.ViewRequest) {
+			_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() })
+			r.viewed(ctx, req)
+		}),
+		{waits: func() bool { return r.verifies(ctx) }, does: r.verifyReplies},
 	})
-	workflow.Go(ctx, r.verifyReplies)
 	return (&view{r.people}).handle(ctx, r.leaves)
 }
 
-// receive takes in commands by signal: since a signal gets no reply, a refusal is kept to be seen.
-func receive[C life.Command](ctx workflow.Context, p *people, name, about string) {
-	each(ctx, name, about, func(ctx workflow.Context, c C) { p.take(ctx, request{Command: c, silent: true}) })
+// listener does something about what arrives, while something waits for it.
+type listener struct {
+	waits func() bool
+	does  func(workflow.Context)
+	busy  bool
 }
 
-// each does something about each signal of that name, in a coroutine of its own.
-func each[T any](ctx workflow.Context, name, about string, do func(workflow.Context, T)) {
-	channel := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: about})
+// begins reports whether there is something for it to begin with.
+func (l *listener) begins() bool { return !l.busy && l.waits() }
+
+// listen gives each listener that something waits for a coroutine of its own: none holds up another one. Together they have one while
+// nothing waits, since the SDK gives every coroutine a turn, some eight times in a short run, whatever happens.
+func listen(ctx workflow.Context, all []*listener) {
 	workflow.Go(ctx, func(ctx workflow.Context) {
+		open, _ := workflow.NewDisconnectedContext(ctx) // a run that was cancelled is told things, too
+		for {
+			_ = workflow.Await(open, func() bool { return slices.ContainsFunc(all, (*listener).begins) })
+			for _, l := range all {
+				if !l.begins() {
+					continue
+				}
+				l.busy = true
+				workflow.Go(ctx, func(ctx workflow.Context) {
+					defer func() { l.busy = false }()
+					l.does(ctx)
+				})
+			}
+		}
+	})
+}
+
+// receive takes in commands by signal: since a signal gets no reply, a refusal is kept to be seen.
+func receive[C life.Command](ctx workflow.Context, p *people, name, about string) *listener {
+	return each(ctx, name, about, func(ctx workflow.Context, c C) { p.take(ctx, request{Command: c, silent: true}) })
+}
+
+// each does something about each signal of that name, one after the other.
+func each[T any](ctx workflow.Context, name, about string, do func(workflow.Context, T)) *listener {
+	channel := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: about})
+	return &listener{waits: func() bool { return channel.Len() > 0 }, does: func(ctx workflow.Context) {
 		for {
 			var got T
-			if more := channel.Receive(ctx, &got); !more {
+			if !channel.ReceiveAsync(&got) {
 				return
 			}
 			do(ctx, got)
 		}
-	})
+	}}
 }
 
 // unread does something about the signals that nobody has received when the run ends: what they bring would be gone.

@@ -37,9 +37,13 @@ type people struct {
 
 // deadline is the one timer of what the run owes: that of what is due first.
 type deadline struct {
-	at   time.Time // zero while none runs
-	stop workflow.CancelFunc
+	at    time.Time // zero while none runs
+	timer workflow.Future
+	stop  workflow.CancelFunc
 }
+
+// rang reports whether its time has come.
+func (d *deadline) rang() bool { return d.timer != nil && d.timer.IsReady() }
 
 // maxEntries bounds what a run keeps of its audit. All of it can be read by replaying the thread's runs.
 const maxEntries = 500
@@ -220,13 +224,14 @@ func (p *people) time(ctx workflow.Context) {
 	})
 }
 
-// verifyReplies verifies the answers to approvals that came by signal, all that wait in one activity as far as they fit.
+// verifies reports whether answers to approvals that came by signal are to be verified. A run that was cancelled withdraws what it asks.
+func (p *people) verifies(ctx workflow.Context) bool {
+	return p.life.Verifies() && !p.closing && ctx.Err() == nil
+}
+
+// verifyReplies verifies those answers, all that wait in one activity as far as they fit.
 func (p *people) verifyReplies(ctx workflow.Context) {
-	for {
-		_ = workflow.Await(ctx, func() bool { return p.life.Verifies() && !p.closing })
-		if ctx.Err() != nil {
-			return // the run withdraws what it asks
-		}
+	for p.verifies(ctx) {
 		wait, _ := workflow.NewDisconnectedContext(ctx)
 		if turn := p.rules(wait, request{silent: true}, p.life.Batch(workflow.Now(ctx))); turn.Err != nil {
 			_ = workflow.Sleep(ctx, verifyPause)

@@ -88,9 +88,12 @@ func (r *run) awaitNews(ctx workflow.Context, condition func() bool) {
 	if r.idleEnds.IsZero() {
 		r.idleEnds = workflow.Now(ctx).Add(time.Duration(r.in.KeepOpen) * time.Millisecond)
 	}
-	r.wakeIdle(ctx)
 	over := func() bool { return !workflow.Now(ctx).Before(r.idleEnds) }
-	_ = workflow.Await(ctx, func() bool { return condition() || over() })
+	for again := true; again; {
+		r.wakeIdle(ctx)
+		err := workflow.Await(ctx, func() bool { return condition() || over() || r.idle.rang() })
+		again = err == nil && !condition() && !over()
+	}
 	if over() {
 		GiveWay(ctx) // an input that was accepted by then counts
 		r.idled = !r.mayGoOn() && len(r.inbox.edits) == 0
@@ -101,26 +104,16 @@ func (r *run) awaitNews(ctx workflow.Context, condition func() bool) {
 // is over while the run is not, and not with every turn, each of which would have two events of it.
 func (r *run) wakeIdle(ctx workflow.Context) {
 	t := &r.idle
-	if !t.at.IsZero() && !t.at.After(r.idleEnds) {
+	if t.timer != nil && !t.rang() && !t.at.After(r.idleEnds) {
 		return
 	}
 	if t.stop != nil {
 		t.stop()
 	}
-	ends := r.idleEnds
-	*t = deadline{at: ends}
-	var timing workflow.Context
-	timing, t.stop = workflow.WithCancel(ctx)
-	timer := workflow.NewTimerWithOptions(timing, max(ends.Sub(workflow.Now(ctx)), time.Millisecond), workflow.TimerOptions{Summary: "kept open"})
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		if timer.Get(ctx, nil) != nil || !t.at.Equal(ends) {
-			return
-		}
-		*t = deadline{}
-		if workflow.Now(ctx).Before(r.idleEnds) {
-			r.wakeIdle(ctx)
-		}
-	})
+	timing, stop := workflow.WithCancel(ctx)
+	left := max(r.idleEnds.Sub(workflow.Now(ctx)), time.Millisecond)
+	*t = deadline{at: r.idleEnds, stop: stop,
+		timer: workflow.NewTimerWithOptions(timing, left, workflow.TimerOptions{Summary: "kept open"})}
 }
 
 // doubtSuperstep notes that the superstep which the run goes on with was under way before: its tasks may have acted without a
