@@ -9,7 +9,8 @@
 //	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go, questions.go                     what the server's index lists
-//	erase.go, erase_hold.go, prune.go         removing threads, holding their ids meanwhile, and archiving them first
+//	erase.go, erase_runs.go, erase_hold.go    removing threads, finding what they are, holding their ids meanwhile
+//	prune.go                                  archiving them first
 //	follow.go, wait.go                        the threads: progress for people; where a run says itself that it rests
 //	start.go, begin.go, here.go, turn.go      runs, and input that begins one or is a turn of an open one; ends in this process
 //	resume.go, steer.go, update.go            answers and going on after a failure; events, pauses, cancelling; writing to the state
