@@ -160,17 +160,20 @@ func (a *activities) settle(ctx context.Context, threadID string) (ending, error
 	if err != nil {
 		return ending{}, told(err)
 	}
+	e := ending{Status: Success, Stands: Idle}
+	switch {
+	case view.Status == thread.StatusFinished:
+		return e, nil // nothing is left to do, and nothing is asked
+	case view.Status.Failed():
+		return ending{Status: Failed, Stands: Errors, Failure: FailureOf(view)}, nil
+	case view.Status == thread.StatusCancelled, view.Status == thread.StatusTerminated:
+		e.Status = Interrupted
+	}
 	state, err := a.threads.State(ctx, thread.StateRequest{Thread: threadID})
 	if err != nil {
 		return ending{}, told(err)
 	}
-	e := ending{Status: Success, Stands: StandsOf(state), After: state.Checkpoint}
-	switch {
-	case view.Status.Failed():
-		e.Status, e.Stands, e.Failure = Failed, Errors, FailureOf(view)
-	case view.Status == thread.StatusCancelled, view.Status == thread.StatusTerminated:
-		e.Status = Interrupted
-	}
+	e.Stands = StandsOf(state)
 	return e, nil
 }
 

@@ -18,7 +18,6 @@ type ending struct {
 	Status  string   `json:"status"`
 	Failure *Failure `json:"failure,omitempty"`
 	Stands  string   `json:"stands,omitempty"`
-	After   string   `json:"after,omitempty"`
 }
 
 // back is what a rollback took back.

@@ -80,9 +80,8 @@ type Run struct {
 	// the thread from 1, in the order in which they were asked for; 0 of any other run.
 	Command bool  `json:"command,omitempty"`
 	Ordinal int64 `json:"ordinal,omitempty"`
-	// Before is the checkpoint at which the thread stood when the run began, "" for none; After, where it stood at the end.
+	// Before is the checkpoint at which the thread stood when the run began, "" for none.
 	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
 	// Place is where the run begins in the thread's stream: see superstep.Client.Offset. "" until it has begun.
 	Place   string   `json:"place,omitempty"`
 	Failure *Failure `json:"failure,omitempty"`

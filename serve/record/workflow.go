@@ -311,7 +311,7 @@ func (k *keeper) over(ctx workflow.Context, id string, e ending) {
 	if r == nil {
 		return
 	}
-	r.Status, r.Failure, r.After, r.Stands = e.Status, e.Failure, e.After, e.Stands
+	r.Status, r.Failure, r.Stands = e.Status, e.Failure, e.Stands
 	r.Ended, r.Updated, r.Version = workflow.Now(ctx), workflow.Now(ctx), k.thread.Version+1
 	if e.Stands != "" {
 		k.thread.Stands, k.thread.Failure = e.Stands, e.Failure
