@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -108,18 +110,21 @@ func readAll(ctx context.Context, urls []string, count int, on func() error) (al
 	if err := on(); err != nil {
 		return all, err
 	}
+	why := map[string]int{}
 	for range urls {
 		r := <-reads
 		if r.err != nil {
-			if all.failed++; all.failed == 1 {
-				fmt.Fprintln(os.Stderr, "streams: one of them:", r.err)
-			}
+			all.failed++
+			why[r.err.Error()]++
 			continue
 		}
 		if r.again > 0 {
 			all.again++
 		}
 		all.late = append(all.late, r.late[1:]...)
+	}
+	for _, text := range slices.Sorted(maps.Keys(why)) {
+		fmt.Fprintln(os.Stderr, "streams:", why[text], "of them:", text)
 	}
 	return all, nil
 }
