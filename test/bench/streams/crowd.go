@@ -68,6 +68,9 @@ func (s *stage) crowd(ctx context.Context, t *table, count int) error {
 	if err != nil {
 		return err
 	}
+	if all.failed > 0 {
+		fmt.Fprintln(os.Stderr, "streams: the end of what serve wrote:", p.serve.Tail(20))
+	}
 	name := fmt.Sprintf("%d open streams", count)
 	t.stated(name+", until the last has its first event", "s", opened.Seconds())
 	t.stated(name+", memory of serve for one", "KiB", (after-before)/float64(count))
