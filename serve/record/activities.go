@@ -71,9 +71,9 @@ func told(err error) error {
 }
 
 // begin invokes the thread. The request's id is the run's, so an attempt that follows one of which nothing was heard finds what that
-// one has begun.
-func (a *activities) begin(ctx context.Context, r thread.StartRequest) (begun, error) {
-	if activity.GetInfo(ctx).Attempt > 1 {
+// one has begun; again says that an earlier activity may have had such attempts.
+func (a *activities) begin(ctx context.Context, r thread.StartRequest, again bool) (begun, error) {
+	if again || activity.GetInfo(ctx).Attempt > 1 {
 		b, found, err := a.hasBegun(ctx, r)
 		if err != nil || found {
 			return b, err

@@ -89,8 +89,11 @@ type Run struct {
 	Stands string `json:"stands,omitempty"`
 	// Start is how the thread is invoked.
 	Start thread.StartRequest `json:"start,omitzero"`
-	// Delay is how long the run is put off.
+	// Delay is how long the run is put off, and Due until when, which is known when its turn has come.
 	Delay time.Duration `json:"delay,omitempty"`
+	Due   time.Time     `json:"due,omitzero"`
+	// Begins says that the thread may have been invoked, although Place is not known yet.
+	Begins bool `json:"begins,omitempty"`
 	// Webhook is where the end is told, "" for nowhere.
 	Webhook string `json:"webhook,omitempty"`
 	// Forget deletes the thread when the run has ended.
