@@ -350,9 +350,10 @@ func (w *taskEnv) traced(t *pregel.Task, env *taskrun.Env) *traced {
 	return of
 }
 
-// over says that a task has ended, and that the segment has its outcome.
+// over says that a task has ended, and that the segment has its outcome. Nothing comes of the outcomes of an execution that has lost its
+// lease: the task runs again, and what it emits then is kept for readers.
 func (w *taskEnv) over(t *pregel.Task) {
-	if p, ok := w.emits.LoadAndDelete(t); ok {
+	if p, ok := w.emits.LoadAndDelete(t); ok && w.lease.Held() == nil {
 		p.(*publisher).ended(w.repeated)
 	}
 }

@@ -71,9 +71,9 @@ func told(err error) error {
 }
 
 // begin invokes the thread. The request's id is the run's, so an attempt that follows one of which nothing was heard finds what that
-// one has begun.
-func (a *activities) begin(ctx context.Context, r thread.StartRequest) (begun, error) {
-	if activity.GetInfo(ctx).Attempt > 1 {
+// one has begun; again says that an earlier activity may have had such attempts.
+func (a *activities) begin(ctx context.Context, r thread.StartRequest, again bool) (begun, error) {
+	if again || activity.GetInfo(ctx).Attempt > 1 {
 		b, found, err := a.hasBegun(ctx, r)
 		if err != nil || found {
 			return b, err
@@ -160,17 +160,20 @@ func (a *activities) settle(ctx context.Context, threadID string) (ending, error
 	if err != nil {
 		return ending{}, told(err)
 	}
+	e := ending{Status: Success, Stands: Idle}
+	switch {
+	case view.Status == thread.StatusFinished:
+		return e, nil // nothing is left to do, and nothing is asked
+	case view.Status.Failed():
+		return ending{Status: Failed, Stands: Errors, Failure: FailureOf(view)}, nil
+	case view.Status == thread.StatusCancelled, view.Status == thread.StatusTerminated:
+		e.Status = Interrupted
+	}
 	state, err := a.threads.State(ctx, thread.StateRequest{Thread: threadID})
 	if err != nil {
 		return ending{}, told(err)
 	}
-	e := ending{Status: Success, Stands: StandsOf(state), After: state.Checkpoint}
-	switch {
-	case view.Status.Failed():
-		e.Status, e.Stands, e.Failure = Failed, Errors, FailureOf(view)
-	case view.Status == thread.StatusCancelled, view.Status == thread.StatusTerminated:
-		e.Status = Interrupted
-	}
+	e.Stands = StandsOf(state)
 	return e, nil
 }
 

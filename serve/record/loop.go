@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -18,7 +19,6 @@ type ending struct {
 	Status  string   `json:"status"`
 	Failure *Failure `json:"failure,omitempty"`
 	Stands  string   `json:"stands,omitempty"`
-	After   string   `json:"after,omitempty"`
 }
 
 // back is what a rollback took back.
@@ -41,10 +41,13 @@ func long(ctx workflow.Context) workflow.Context {
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 3 * time.Second}})
 }
 
-// run leads one run from its turn to its end.
-func (k *keeper) run(ctx workflow.Context, id string) {
+// run leads one run from its turn to its end, or until the record moves: the error is errMoves then.
+func (k *keeper) run(ctx workflow.Context, id string) error {
 	k.current = id
 	e, failed := k.invoke(ctx, id)
+	if errors.Is(failed, errMoves) {
+		return errMoves
+	}
 	if failed != nil {
 		e = ending{Status: Failed, Failure: failureOf(failed), Stands: Errors}
 	}
@@ -56,47 +59,54 @@ func (k *keeper) run(ctx workflow.Context, id string) {
 	if r := k.thread.Run(id); r != nil {
 		k.after(ctx, *r)
 	}
+	return nil
 }
 
-// invoke begins a run when its time has come, and waits for its end.
+// errMoves says that the record goes on as a new workflow run, which leads the thread's run on.
+var errMoves = errors.New("the record goes on as a new run")
+
+// until waits for a condition, or for the record to move.
+func (k *keeper) until(ctx workflow.Context, condition func() bool) error {
+	k.standing = true
+	err := workflow.Await(ctx, func() bool { return condition() || k.moves(ctx) })
+	k.standing = false
+	if err == nil && !condition() {
+		return errMoves
+	}
+	return err
+}
+
+// invoke begins a run when its time has come, and waits for its end. One that an earlier run of the record has begun is gone on with.
 func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 	cancelled := func() bool { r := k.thread.Run(id); return r == nil || r.Cancel != "" }
-	run := *k.thread.Run(id)
-	if run.Delay > 0 {
-		if _, err := workflow.AwaitWithTimeout(ctx, run.Delay, cancelled); err != nil {
+	if r := k.thread.Run(id); r.Place == "" {
+		if err := k.due(ctx, r, cancelled); err != nil {
 			return ending{}, err
 		}
+		if cancelled() {
+			return ending{Status: Interrupted}, nil
+		}
+		b, err := k.begin(ctx, id, cancelled)
+		if temporal.IsCanceledError(err) {
+			return ending{Status: Interrupted}, nil
+		} else if err != nil {
+			return ending{}, err
+		}
+		r = k.thread.Run(id)
+		r.Status, r.Before, r.Place = Running, b.Before, b.Place
+		r.Began, r.Updated = workflow.Now(ctx), workflow.Now(ctx)
+		k.thread.Version++
+		r.Version = k.thread.Version
 	}
-	if cancelled() {
-		return ending{Status: Interrupted}, nil
-	}
-	within, stop := workflow.WithCancel(ctx)
-	defer stop()
-	run.Start.Thread = k.thread.Under
-	var b begun
-	begins := workflow.ExecuteActivity(brief(within), activityBegin, run.Start)
-	if err := workflow.Await(ctx, func() bool { return begins.IsReady() || cancelled() }); err != nil {
-		return ending{}, err
-	}
-	if !begins.IsReady() {
-		stop()
-	}
-	if err := begins.Get(ctx, &b); temporal.IsCanceledError(err) {
-		return ending{Status: Interrupted}, nil
-	} else if err != nil {
-		return ending{}, err
-	}
-	r := k.thread.Run(id)
-	r.Status, r.Before, r.Place = Running, b.Before, b.Place
-	r.Began, r.Updated = workflow.Now(ctx), workflow.Now(ctx)
-	k.thread.Version++
-	r.Version = k.thread.Version
-	settles := workflow.ExecuteActivity(long(ctx), activitySettle, run.Start.Thread)
-	if err := workflow.Await(ctx, func() bool { return settles.IsReady() || cancelled() }); err != nil {
+	settles := workflow.ExecuteActivity(long(ctx), activitySettle, k.thread.Under)
+	if err := k.until(ctx, func() bool { return settles.IsReady() || cancelled() }); err != nil {
 		return ending{}, err
 	}
 	if !settles.IsReady() {
-		if err := workflow.ExecuteActivity(brief(ctx), activityStop, run.Start.Thread, k.thread.Run(id).Cancel, k.thread.Run(id).CancelledBy).Get(ctx, nil); err != nil {
+		if err := workflow.ExecuteActivity(brief(ctx), activityStop, k.thread.Under, k.thread.Run(id).Cancel, k.thread.Run(id).CancelledBy).Get(ctx, nil); err != nil {
+			return ending{}, err
+		}
+		if err := k.until(ctx, settles.IsReady); err != nil {
 			return ending{}, err
 		}
 	}
@@ -106,6 +116,41 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 		e.Status, e.Failure = Interrupted, nil
 	}
 	return e, err
+}
+
+// due waits until a run that was put off is due, or cancelled.
+func (k *keeper) due(ctx workflow.Context, r *Run, cancelled func() bool) error {
+	if r.Delay <= 0 {
+		return nil
+	}
+	if r.Due.IsZero() {
+		r.Due = workflow.Now(ctx).Add(r.Delay)
+	}
+	within, stop := workflow.WithCancel(ctx)
+	defer stop()
+	timer := workflow.NewTimer(within, r.Due.Sub(workflow.Now(ctx)))
+	return k.until(ctx, func() bool { return timer.IsReady() || cancelled() })
+}
+
+// begin invokes the thread. Whether an attempt of which nothing was heard has done so, the next one finds out.
+func (k *keeper) begin(ctx workflow.Context, id string, cancelled func() bool) (b begun, err error) {
+	r := k.thread.Run(id)
+	start, again := r.Start, r.Begins
+	start.Thread, r.Begins = k.thread.Under, true
+	within, stop := workflow.WithCancel(ctx)
+	defer stop()
+	begins := workflow.ExecuteActivity(brief(within), activityBegin, start, again)
+	moves := k.until(ctx, func() bool { return begins.IsReady() || cancelled() })
+	if moves != nil && !errors.Is(moves, errMoves) {
+		return b, moves
+	}
+	if !begins.IsReady() {
+		stop()
+	}
+	if err = begins.Get(ctx, &b); moves != nil && temporal.IsCanceledError(err) {
+		err = moves
+	}
+	return b, err
 }
 
 // rollBack takes the thread back to where the run found it. Where that cannot be done the run stays, and says why.

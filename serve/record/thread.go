@@ -80,9 +80,8 @@ type Run struct {
 	// the thread from 1, in the order in which they were asked for; 0 of any other run.
 	Command bool  `json:"command,omitempty"`
 	Ordinal int64 `json:"ordinal,omitempty"`
-	// Before is the checkpoint at which the thread stood when the run began, "" for none; After, where it stood at the end.
+	// Before is the checkpoint at which the thread stood when the run began, "" for none.
 	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
 	// Place is where the run begins in the thread's stream: see superstep.Client.Offset. "" until it has begun.
 	Place   string   `json:"place,omitempty"`
 	Failure *Failure `json:"failure,omitempty"`
@@ -90,8 +89,11 @@ type Run struct {
 	Stands string `json:"stands,omitempty"`
 	// Start is how the thread is invoked.
 	Start thread.StartRequest `json:"start,omitzero"`
-	// Delay is how long the run is put off.
+	// Delay is how long the run is put off, and Due until when, which is known when its turn has come.
 	Delay time.Duration `json:"delay,omitempty"`
+	Due   time.Time     `json:"due,omitzero"`
+	// Begins says that the thread may have been invoked, although Place is not known yet.
+	Begins bool `json:"begins,omitempty"`
 	// Webhook is where the end is told, "" for nowhere.
 	Webhook string `json:"webhook,omitempty"`
 	// Forget deletes the thread when the run has ended.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -75,10 +76,11 @@ const awaitTime = 20 * time.Second
 // keeper is a record at work.
 type keeper struct {
 	thread Thread
-	// wake says that the loop has to look at the runs again.
-	wake bool
 	// current is the run that the loop is at, "" for none.
 	current string
+	// standing says that the loop waits where another run of the record can go on, and updates counts those that this one has taken.
+	standing bool
+	updates  int
 }
 
 // Keep is a record's workflow: it begins with nothing, or with what an earlier run of it has left.
@@ -92,34 +94,45 @@ func Keep(ctx workflow.Context, t Thread) error {
 		return err
 	}
 	for {
-		err := workflow.Await(ctx, func() bool { return k.wake || k.thread.Deleted || k.full(ctx) })
-		if err != nil {
-			return err
-		}
-		k.wake = false
+		var err error
 		switch next := k.thread.Next(); {
-		case k.thread.Deleted:
+		case k.thread.Deleted && k.current == "":
 			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 		case next != nil:
-			k.run(ctx, next.ID)
-			k.wake = true
-		case k.full(ctx):
-			if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
-				return err
-			}
-			if !k.thread.Busy() && !k.thread.Deleted {
-				return workflow.NewContinueAsNewError(ctx, Workflow, k.thread)
-			}
-			k.wake = true
+			err = k.run(ctx, next.ID)
+		default:
+			err = k.until(ctx, func() bool { return k.thread.Next() != nil || k.thread.Deleted })
+		}
+		if err != nil && !errors.Is(err, errMoves) {
+			return err
+		}
+		if err == nil {
+			continue
+		}
+		k.standing = true // who waits for a change is told to ask again: the run that follows
+		if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+			return err
+		}
+		if k.standing = false; !k.thread.Deleted {
+			return workflow.NewContinueAsNewError(ctx, Workflow, k.thread)
 		}
 	}
 }
 
+// The size of a history from which on a record goes on as a new run. A server of Temporal refuses the 2,001st update of a run.
+const (
+	mostEvents  = 4000
+	mostUpdates = 1500
+)
+
 // full reports whether the history is long enough to begin a new one.
 func (k *keeper) full(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	return !k.thread.Busy() && (info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > 4000)
+	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > mostEvents || k.updates >= mostUpdates
 }
+
+// moves reports whether the record is about to go on as a new run.
+func (k *keeper) moves(ctx workflow.Context) bool { return k.standing && k.full(ctx) }
 
 func (k *keeper) listen(ctx workflow.Context) error {
 	if err := workflow.SetQueryHandler(ctx, queryThread, func() (Thread, error) { return k.thread.since(-1), nil }); err != nil {
@@ -166,7 +179,6 @@ func (k *keeper) told() Thread { return k.thread.since(k.thread.Version) }
 func (k *keeper) changed(ctx workflow.Context) {
 	k.thread.Version++
 	k.thread.Updated = workflow.Now(ctx)
-	k.wake = true
 }
 
 // tell makes lists know of the thread: its memo is the index.
@@ -187,6 +199,7 @@ func (k *keeper) checkPut(_ workflow.Context, p put) error {
 }
 
 func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
+	k.updates++
 	if p.Create && k.thread.ID != "" {
 		return k.told(), nil
 	}
@@ -228,6 +241,7 @@ func (k *keeper) checkAdd(_ workflow.Context, r Run) error {
 
 // add takes in a run, which begins when those before it have ended.
 func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
+	k.updates++
 	if k.thread.Run(r.ID) != nil {
 		return k.toldOf(r.ID), nil
 	}
@@ -252,7 +266,7 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 	k.tell(ctx)
 	// Who waits here takes one of the few places that a server has for those. A run that waits its turn is waited for outside.
 	if k.thread.Next().ID == r.ID {
-		if _, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool { return k.thread.at(r.ID, r.Wait) }); err != nil {
+		if _, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool { return k.thread.at(r.ID, r.Wait) || k.moves(ctx) }); err != nil {
 			return Thread{}, err
 		}
 	}
@@ -287,6 +301,7 @@ func (k *keeper) checkCancel(_ workflow.Context, c cancel) error {
 
 // cancel says which runs are to end.
 func (k *keeper) cancel(ctx workflow.Context, c cancel) (Thread, error) {
+	k.updates++
 	for _, id := range c.Runs {
 		if r := k.thread.Run(id); r != nil && !r.Over() {
 			k.end(ctx, id, c.Action, c.By)
@@ -311,7 +326,7 @@ func (k *keeper) over(ctx workflow.Context, id string, e ending) {
 	if r == nil {
 		return
 	}
-	r.Status, r.Failure, r.After, r.Stands = e.Status, e.Failure, e.After, e.Stands
+	r.Status, r.Failure, r.Stands = e.Status, e.Failure, e.Stands
 	r.Ended, r.Updated, r.Version = workflow.Now(ctx), workflow.Now(ctx), k.thread.Version+1
 	if e.Stands != "" {
 		k.thread.Stands, k.thread.Failure = e.Stands, e.Failure
@@ -349,6 +364,7 @@ func (k *keeper) checkRemove(_ workflow.Context, id string) error {
 
 // remove forgets a run that has ended; its checkpoints stay.
 func (k *keeper) remove(ctx workflow.Context, id string) (Thread, error) {
+	k.updates++
 	k.without(id)
 	k.changed(ctx)
 	return k.told(), nil
@@ -356,6 +372,7 @@ func (k *keeper) remove(ctx workflow.Context, id string) (Thread, error) {
 
 // delete ends everything. The thread is gone at once; the server deletes its runs in its own time.
 func (k *keeper) delete(ctx workflow.Context) (Thread, error) {
+	k.updates++
 	for i := range k.thread.Runs {
 		if r := &k.thread.Runs[i]; !r.Over() {
 			r.Cancel, r.Version = Interrupt, k.thread.Version+1
@@ -368,6 +385,7 @@ func (k *keeper) delete(ctx workflow.Context) (Thread, error) {
 }
 
 func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
+	k.updates++
 	k.thread.Stands, k.thread.Failure = n.Stands, nil
 	k.thread.Hidden = append(k.thread.Hidden, n.Hidden...)
 	k.changed(ctx)
@@ -376,8 +394,9 @@ func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
 }
 
 func (k *keeper) await(ctx workflow.Context, a await) (Thread, error) {
-	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool { // a full history waits for nobody: callers ask again, the one that follows it
-		return k.thread.Version > a.Behind || k.thread.Deleted || k.full(ctx)
+	k.updates++
+	_, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool { // a run that ends waits for nobody
+		return k.thread.Version > a.Behind || k.thread.Deleted || k.moves(ctx)
 	})
 	return k.thread.since(a.Behind), err
 }

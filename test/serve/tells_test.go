@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,8 @@ type tellsState struct {
 }
 
 // tells is a node that says words, as messages and as it likes. A test steers it by files of a directory: "upto" is how many words
-// it may say, and one more lets it end; "words" is what they begin with.
+// it may say, and one more lets it end; "words" is what they begin with. While there is a file "lingers" an execution that is told to end does
+// not; it writes "left" when it does.
 func tells() superstep.Runnable {
 	g := superstep.NewStateGraph[tellsState]("tells")
 	g.AddNode("say", func(ctx context.Context, s tellsState) (tellsState, error) {
@@ -68,7 +70,17 @@ func allowed(ctx context.Context, dir string, words int) error {
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return errors.Join(context.Cause(ctx), linger(dir))
 		}
+	}
+}
+
+// linger keeps an execution that was told to end, while a test wants that.
+func linger(dir string) error {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "lingers")); err != nil {
+			return os.WriteFile(filepath.Join(dir, "left"), nil, 0o600)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }

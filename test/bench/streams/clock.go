@@ -11,13 +11,16 @@ import (
 
 // tick is what is emitted: the clock is that of the machine, which all processes share.
 type tick struct {
-	N   int    `json:"n"`
-	At  int64  `json:"at"` // nanoseconds
-	Pad string `json:"pad"`
+	N  int   `json:"n"`
+	At int64 `json:"at"` // nanoseconds
+	// Since is when the execution began that emits it. A node whose worker is taken for lost runs again, at other times: what an earlier
+	// execution emitted does not count then.
+	Since int64  `json:"since"`
+	Pad   string `json:"pad"`
 }
 
-func tickOf(n, size int) tick {
-	return tick{N: n, At: time.Now().UnixNano(), Pad: strings.Repeat("x", size)}
+func tickOf(n, size int, since time.Time) tick {
+	return tick{N: n, At: time.Now().UnixNano(), Since: since.UnixNano(), Pad: strings.Repeat("x", size)}
 }
 
 // pace is how ticks come: so many, so far apart, with so much text in each.
@@ -38,13 +41,14 @@ func (p pace) all() int { return p.Steps * p.Count }
 func (p pace) ticks(ctx context.Context, step int, on func(tick) error) error {
 	beat := time.NewTicker(max(time.Microsecond, time.Duration(p.Every)*time.Millisecond))
 	defer beat.Stop()
+	since := time.Now()
 	for n := range p.Count {
 		select {
 		case <-beat.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if err := on(tickOf(step*p.Count+n, p.Size)); err != nil {
+		if err := on(tickOf(step*p.Count+n, p.Size, since)); err != nil {
 			return err
 		}
 		if n == 0 && p.Gate != "" {

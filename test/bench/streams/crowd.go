@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -58,7 +60,7 @@ func (s *stage) crowd(ctx context.Context, t *table, count int) error {
 	begun := time.Now()
 	var opened time.Duration
 	var after float64
-	_, failed, err := readAll(ctx, urls, of.all(), func() (err error) {
+	all, err := readAll(ctx, urls, of.all(), func() (err error) {
 		opened = time.Since(begun)
 		after, err = resident(p.serve)
 		return errors.Join(err, open())
@@ -66,19 +68,29 @@ func (s *stage) crowd(ctx context.Context, t *table, count int) error {
 	if err != nil {
 		return err
 	}
+	if all.failed > 0 {
+		fmt.Fprintln(os.Stderr, "streams: the end of what serve wrote:", p.serve.Tail(20))
+	}
 	name := fmt.Sprintf("%d open streams", count)
 	t.stated(name+", until the last has its first event", "s", opened.Seconds())
 	t.stated(name+", memory of serve for one", "KiB", (after-before)/float64(count))
-	t.stated(name+", errors", "", float64(failed))
+	t.stated(name+", errors", "", float64(all.failed))
+	t.stated(name+", whose node ran again", "", float64(all.again))
 	return p.stop()
 }
 
-// readAll opens streams at once and reads them to their ends; on is called when each of them has its first event. It returns how late the
-// others came, and how many streams failed.
-func readAll(ctx context.Context, urls []string, count int, on func() error) (late []float64, failed int, err error) {
+// allRead is what came of many streams: how late all events but the first came, how many streams failed, and how many had a node that ran
+// again: its worker was taken for lost.
+type allRead struct {
+	late          []float64
+	failed, again int
+}
+
+// readAll opens streams at once and reads them to their ends; on is called when each of them has its first event.
+func readAll(ctx context.Context, urls []string, count int, on func() error) (all allRead, err error) {
 	type read struct {
-		late []float64
-		err  error
+		heard
+		err error
 	}
 	firsts, reads := make(chan struct{}, len(urls)), make(chan read, len(urls))
 	for _, url := range urls {
@@ -91,25 +103,31 @@ func readAll(ctx context.Context, urls []string, count int, on func() error) (la
 				return
 			}
 			defer resp.Body.Close()
-			late, err := ticks(resp.Body, count, first)
-			reads <- read{late, err}
+			h, err := ticks(resp.Body, count, first)
+			reads <- read{h, err}
 		}()
 	}
 	for range urls {
 		<-firsts
 	}
 	if err := on(); err != nil {
-		return nil, 0, err
+		return all, err
 	}
+	why := map[string]int{}
 	for range urls {
 		r := <-reads
 		if r.err != nil {
-			if failed++; failed == 1 {
-				fmt.Fprintln(os.Stderr, "streams: one of them:", r.err)
-			}
+			all.failed++
+			why[r.err.Error()]++
 			continue
 		}
-		late = append(late, r.late[1:]...)
+		if r.again > 0 {
+			all.again++
+		}
+		all.late = append(all.late, r.late[1:]...)
 	}
-	return late, failed, nil
+	for _, text := range slices.Sorted(maps.Keys(why)) {
+		fmt.Fprintln(os.Stderr, "streams:", why[text], "of them:", text)
+	}
+	return all, nil
 }

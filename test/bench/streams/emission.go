@@ -85,7 +85,8 @@ func streamed(ctx context.Context, url string, body any, count int) ([]float64, 
 		return nil, err
 	}
 	defer resp.Body.Close()
-	return ticks(resp.Body, count, func() {})
+	h, err := ticks(resp.Body, count, func() {})
+	return h.late, err
 }
 
 // quickReaders are how many read the stream that somebody else does not.
@@ -130,11 +131,11 @@ func (s *stage) together(ctx context.Context, p *pair, of pace, count int, slow 
 		}
 		defer resp.Body.Close()
 	}
-	late, failed, err := readAll(ctx, slices.Repeat([]string{url}, count), of.all(), open)
-	if err == nil && failed > 0 {
-		err = fmt.Errorf("%d of %d readers failed", failed, count)
+	all, err := readAll(ctx, slices.Repeat([]string{url}, count), of.all(), open)
+	if err == nil && all.failed > 0 {
+		err = fmt.Errorf("%d of %d readers failed", all.failed, count)
 	}
-	return late, err
+	return all.late, err
 }
 
 // narrow is a client whose connections hold little of what it does not read.

@@ -86,9 +86,37 @@ func begin(ctx context.Context, base string, p pace) (string, error) {
 	return base + "/threads/" + id + "/runs/" + run.ID + "/stream", err
 }
 
-// ticks reads the ticks of a stream; it returns how late each was read, in milliseconds. Each has to come once and in order. first is
-// called when the first one has come.
-func ticks(body io.Reader, count int, first func()) (late []float64, err error) {
+// heard is what a reader has of a stream: how late each tick was read that counts, in milliseconds.
+type heard struct {
+	late []float64
+	// began is the tick with which the execution begins that is heard, since when it runs, and again how often another one took over.
+	began, again int
+	since        int64
+}
+
+// take takes in a tick, which has to be the next one. An execution that another one has taken over from is heard no more.
+func (h *heard) take(t tick, read time.Time) error {
+	switch {
+	case t.Since < h.since:
+		return fmt.Errorf("tick %d came of an execution that another one had taken over from", t.N)
+	case t.Since > h.since && t.N < len(h.late):
+		if t.N != h.began {
+			return fmt.Errorf("tick %d came where another execution was due to begin with %d", t.N, h.began)
+		}
+		h.late = h.late[:h.began]
+		h.again++
+	case t.Since > h.since:
+		h.began = t.N
+	}
+	if h.since = t.Since; t.N != len(h.late) {
+		return fmt.Errorf("tick %d came where %d was due", t.N, len(h.late))
+	}
+	h.late = append(h.late, float64(read.UnixNano()-t.At)/1e6)
+	return nil
+}
+
+// ticks reads the ticks of a stream. Each has to come once and in order. first is called when the first one has come.
+func ticks(body io.Reader, count int, first func()) (h heard, err error) {
 	err = events(body, func(name string, data []byte) error {
 		read := time.Now()
 		switch name {
@@ -99,19 +127,19 @@ func ticks(body io.Reader, count int, first func()) (late []float64, err error) 
 			if err := json.Unmarshal(data, &t); err != nil {
 				return err
 			}
-			if t.N != len(late) {
-				return fmt.Errorf("tick %d came where %d was due", t.N, len(late))
+			if err := h.take(t, read); err != nil {
+				return err
 			}
-			if late = append(late, float64(read.UnixNano()-t.At)/1e6); len(late) == 1 {
+			if len(h.late) == 1 {
 				first()
 			}
 		}
 		return nil
 	})
-	if err == nil && len(late) != count {
-		err = fmt.Errorf("%d of %d ticks came", len(late), count)
+	if err == nil && len(h.late) != count {
+		err = fmt.Errorf("%d of %d ticks came", len(h.late), count)
 	}
-	return late, err
+	return h, err
 }
 
 // events calls on for each event of a stream.
