@@ -45,7 +45,7 @@ func read(w http.ResponseWriter, r *http.Request, into any) error {
 		}
 		return refuse(http.StatusUnprocessableEntity, "the body is no JSON: %v", err)
 	}
-	return nil
+	return fits(text, reflect.TypeOf(into), "")
 }
 
 // threadIn is the id of the thread that a path names.
@@ -153,8 +153,8 @@ func holds(v, wanted any) bool {
 type page struct {
 	Limit     *int     `json:"limit"`
 	Offset    int      `json:"offset"`
-	SortBy    string   `json:"sort_by"`
-	SortOrder string   `json:"sort_order"`
+	SortBy    string   `json:"sort_by" says:"word"`
+	SortOrder string   `json:"sort_order" says:"word"`
 	Select    []string `json:"select"`
 	// empty says that a page of nothing may be asked for.
 	empty bool

@@ -48,9 +48,9 @@ func actionIn(r *http.Request) (string, error) {
 
 // cancelBody names the runs that are to be cancelled: runs of one thread, or by their status those of all threads.
 type cancelBody struct {
-	ThreadID string   `json:"thread_id"`
+	ThreadID string   `json:"thread_id" says:"uuid"`
 	RunIDs   []string `json:"run_ids"`
-	Status   string   `json:"status"`
+	Status   string   `json:"status" says:"word"`
 }
 
 func (s cancels) cancelRuns(w http.ResponseWriter, r *http.Request) error {
@@ -78,7 +78,7 @@ func (s cancels) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 
 // check refuses what names no runs.
 func (c *cancelBody) check() error {
-	named := c.ThreadID != "" && len(c.RunIDs) > 0
+	named := c.ThreadID != "" && c.RunIDs != nil
 	switch {
 	case c.Status != "" && (c.ThreadID != "" || len(c.RunIDs) > 0):
 		return refuse(http.StatusUnprocessableEntity, "status says which runs of all threads, thread_id and run_ids which of one: send either")
@@ -86,6 +86,8 @@ func (c *cancelBody) check() error {
 		return refuse(http.StatusUnprocessableEntity, "status %q is none of pending, running and all", c.Status)
 	case c.Status == "" && !named:
 		return refuse(http.StatusUnprocessableEntity, "thread_id and run_ids are needed, or a status")
+	case c.Status == "" && len(c.RunIDs) == 0:
+		return refuse(http.StatusNotFound, "run_ids names no run")
 	}
 	for _, id := range c.RunIDs {
 		if _, err := uuid.Parse(id); err != nil {

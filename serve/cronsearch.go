@@ -20,37 +20,37 @@ func (s crons) all(ctx context.Context) ([]cron.Line, error) {
 	})
 }
 
-type cronSearch struct {
-	page
-	AssistantID string `json:"assistant_id"`
-	ThreadID    string `json:"thread_id"`
-	Enabled     *bool  `json:"enabled"`
+// cronFilter says which crons are searched for.
+type cronFilter struct {
+	AssistantID string `json:"assistant_id" says:"uuid"`
+	ThreadID    string `json:"thread_id" says:"uuid"`
 	Metadata    object `json:"metadata"`
 }
 
+// cronCount is the body of a request to count: that of a search, without what a page is.
+type cronCount cronFilter
+
+type cronSearch struct {
+	page
+	cronFilter
+	Enabled *bool `json:"enabled"`
+}
+
 // found are the crons that a search finds, in order.
-func (s crons) found(w http.ResponseWriter, r *http.Request) ([]cron.Cron, page, error) {
-	var q cronSearch
-	err := read(w, r, &q)
-	if err == nil {
-		err = errors.Join(q.check("cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date", "end_time"), q.selects(of[cron.Cron](), "user_id", "now"))
-	}
-	if err != nil {
-		return nil, q.page, err
-	}
+func (s crons) found(r *http.Request, q cronSearch) ([]cron.Cron, error) {
 	g, err := granted(r.Context(), access.Resource{Kind: access.Crons})
 	if err != nil {
-		return nil, q.page, err
+		return nil, err
 	}
 	lines, err := s.all(r.Context())
 	if err != nil {
-		return nil, q.page, err
+		return nil, err
 	}
 	lines = slices.DeleteFunc(lines, func(l cron.Line) bool {
 		return q.AssistantID != "" && l.Assistant != q.AssistantID || q.ThreadID != "" && l.Thread != q.ThreadID
 	})
 	if len(lines) > mostListed {
-		return nil, q.page, refuse(http.StatusUnprocessableEntity, "a search looks at %d crons at most: narrow it by assistant_id or thread_id", mostListed)
+		return nil, refuse(http.StatusUnprocessableEntity, "a search looks at %d crons at most: narrow it by assistant_id or thread_id", mostListed)
 	}
 	out := []cron.Cron{}
 	for _, l := range lines {
@@ -59,14 +59,14 @@ func (s crons) found(w http.ResponseWriter, r *http.Request) ([]cron.Cron, page,
 			continue // ended by another server
 		}
 		if err != nil {
-			return nil, q.page, err
+			return nil, err
 		}
 		if g.Finds(c.Metadata) && (q.Enabled == nil || c.Enabled == *q.Enabled) && (len(q.Metadata) == 0 || contains(raw(c.Metadata), raw(q.Metadata))) {
 			out = append(out, shownCron(c))
 		}
 	}
 	slices.SortFunc(out, q.order)
-	return out, q.page, nil
+	return out, nil
 }
 
 // order sorts newest first unless it is asked otherwise; what never comes is last.
@@ -107,15 +107,27 @@ func compareTimes(a, b *time.Time) int {
 }
 
 func (s crons) searchCrons(w http.ResponseWriter, r *http.Request) error {
-	found, p, err := s.found(w, r)
+	var q cronSearch
+	err := read(w, r, &q)
 	if err == nil {
-		answer(w, http.StatusOK, selected(pageOf(w, p, found), p.Select))
+		err = errors.Join(q.check("cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date", "end_time"), q.selects(of[cron.Cron](), "user_id", "now"))
+	}
+	if err != nil {
+		return err
+	}
+	found, err := s.found(r, q)
+	if err == nil {
+		answer(w, http.StatusOK, selected(pageOf(w, q.page, found), q.Select))
 	}
 	return err
 }
 
 func (s crons) countCrons(w http.ResponseWriter, r *http.Request) error {
-	found, _, err := s.found(w, r)
+	var q cronCount
+	if err := read(w, r, &q); err != nil {
+		return err
+	}
+	found, err := s.found(r, cronSearch{cronFilter: cronFilter(q)})
 	if err == nil {
 		answer(w, http.StatusOK, len(found))
 	}

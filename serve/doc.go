@@ -16,6 +16,7 @@
 //	fault         refusals, and what they look like
 //	message       messages as LangChain writes them
 //	rendering     what a graph's values look like to clients
+//	shape         what fields of a body have to say
 //	body          the bodies of requests
 //	index         the threads that this process knows of
 //	limits        how much callers may ask

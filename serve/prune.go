@@ -9,9 +9,9 @@ import (
 
 // pruneBody names the threads that are to be pruned.
 type pruneBody struct {
-	ThreadIDs []string `json:"thread_ids"`
+	ThreadIDs []string `json:"thread_ids" says:"always"`
 	// Strategy is delete, the default: checkpoints of a thread that stays are its history, and stay.
-	Strategy string `json:"strategy"`
+	Strategy string `json:"strategy" says:"word"`
 }
 
 // prunedOut says how many threads were deleted.

@@ -31,7 +31,7 @@ func (s *Server) getState(w http.ResponseWriter, r *http.Request) error {
 
 // stateAtBody names the checkpoint whose state is asked for.
 type stateAtBody struct {
-	Checkpoint checkpointRef `json:"checkpoint"`
+	Checkpoint checkpointRef `json:"checkpoint" says:"always"`
 	Subgraphs  bool          `json:"subgraphs"`
 }
 
@@ -120,8 +120,8 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if body.Limit != nil {
 		limit = *body.Limit
 	}
-	if limit < 0 || limit > mostListed {
-		return refuse(http.StatusUnprocessableEntity, "limit %d is not within 0 and %d", limit, mostListed)
+	if least := 1; limit < least && r.Method == http.MethodPost || limit < 0 || limit > mostListed {
+		return refuse(http.StatusUnprocessableEntity, "limit %d is not within %d and %d", limit, least, mostListed)
 	}
 	t, err := s.record(r)
 	if err != nil {
@@ -172,10 +172,10 @@ func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryReque
 
 // updateBody is an update of a state.
 type updateBody struct {
-	Values       json.RawMessage `json:"values"`
-	AsNode       string          `json:"as_node"`
+	Values       json.RawMessage `json:"values" says:"null"`
+	AsNode       string          `json:"as_node" says:"word"`
 	Checkpoint   checkpointRef   `json:"checkpoint"`
-	CheckpointID string          `json:"checkpoint_id"`
+	CheckpointID string          `json:"checkpoint_id" says:"null"`
 }
 
 // updateOut is the checkpoint that an update has made, in the three forms in which clients look for it.
