@@ -27,8 +27,10 @@
 //	drawing       the nodes and edges of a graph
 //	schemas       what its values look like
 //	request       a run's request as an invocation of a graph
+//	place         the ids of checkpoints, as clients see them
 //	question      questions and answers as LangGraph writes them
 //	snapshot      states and checkpoints
+//	inner         those of subgraphs
 //	prune         threads that are deleted together
 //	extract       parts of threads that a search wants
 //	threads       threads

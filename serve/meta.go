@@ -28,8 +28,12 @@ func (s meta) ok(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// protocolVersion is the version of the agent server whose protocol this is: clients look at it.
-const protocolVersion = "0.16.7"
+// protocolVersion is the version of the agent server whose protocol this is, and libraryVersion that of the LangGraph whose graphs
+// behave as these do: clients look at them.
+const (
+	protocolVersion = "0.16.7"
+	libraryVersion  = "1.2.22"
+)
 
 type infoOut struct {
 	Version string          `json:"version"`
@@ -44,7 +48,7 @@ type hostOut struct {
 }
 
 func (s meta) info(w http.ResponseWriter, _ *http.Request) error {
-	answer(w, http.StatusOK, infoOut{protocolVersion, "1.2.22",
+	answer(w, http.StatusOK, infoOut{protocolVersion, libraryVersion,
 		map[string]bool{"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": false},
 		hostOut{"superstep", cmp.Or(s.cfg.Version, "devel")}})
 	return nil

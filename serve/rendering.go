@@ -2,8 +2,6 @@ package serve
 
 import (
 	"encoding/json"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -150,11 +148,6 @@ func taskID(threadID, key string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("superstep:task:"+threadID+"\n"+key)).String()
 }
 
-// taskKey is the engine's key of a root task that a checkpoint leads to.
-func taskKey(space []string, step int, path string) string {
-	return strings.Join(append(slices.Clone(space), strconv.Itoa(step+1)+"/"+path), "|")
-}
-
 // spaceOf is a subgraph's namespace as clients write it: node:task, those around it first.
 func spaceOf(threadID string, path []string) string {
 	out := make([]string, len(path))
@@ -168,18 +161,14 @@ func spaceOf(threadID string, path []string) string {
 
 // nodesOf are the nodes that a namespace leads through, as clients write it.
 func nodesOf(space string) []string {
-	if space == "" {
-		return nil
-	}
-	var out []string
-	for _, element := range strings.Split(space, "|") {
-		node, _, _ := strings.Cut(element, ":")
-		out = append(out, node)
+	out := splitSpace(space)
+	for i, element := range out {
+		out[i], _, _ = strings.Cut(element, ":")
 	}
 	return out
 }
 
-// splitSpace takes a namespace apart, as the engine writes it.
+// splitSpace takes a namespace apart, as the engine or a client writes it.
 func splitSpace(space string) []string {
 	if space == "" {
 		return nil

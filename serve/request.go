@@ -81,8 +81,8 @@ type checkpointRef struct {
 
 // at is the checkpoint that a run is to begin at, "" for the newest.
 func (r *runRequest) at() string {
-	if r.Checkpoint != nil && r.Checkpoint.CheckpointID != "" {
-		return r.Checkpoint.CheckpointID
+	if r.Checkpoint != nil {
+		return cmp.Or(r.Checkpoint.CheckpointID, r.CheckpointID)
 	}
 	return r.CheckpointID
 }
@@ -153,7 +153,7 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	}
 	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.Context,
 		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
-	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
+	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpointIn(threadID, r.at()),
 		Durability: r.durability(), RecursionLimit: limitOf(a, r),
 		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Trace: tracing.Carried(ctx)}
 	var err error

@@ -187,7 +187,7 @@ func (s *Server) values(w http.ResponseWriter, r *http.Request, t record.Thread,
 		return err
 	}
 	out := shown(outputOf(x.spec, v.Values), x.conversations)
-	if state := x.state(v, nil, nil); len(state.Interrupts) > 0 {
+	if state := x.state(v, nil); len(state.Interrupts) > 0 {
 		out["__interrupt__"] = raw(state.Interrupts)
 	}
 	answerOn(w, out)
