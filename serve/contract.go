@@ -85,7 +85,7 @@ var contracts = map[string]contract{
 	"GET /threads/{thread_id}/runs/{run_id}/join":    {does: on(access.Threads, access.Read), query: []string{"cancel_on_disconnect"}, answer: of[object]()},
 	"POST /threads/{thread_id}/runs/{run_id}/cancel": {does: on(access.Threads, access.Run), query: []string{"action", "wait"}, status: 202},
 	"GET /threads/{thread_id}/runs/{run_id}/stream":  {does: on(access.Threads, access.Read), query: []string{"stream_mode", "cancel_on_disconnect"}, stream: true},
-	"GET /threads/{thread_id}/stream":                {does: on(access.Threads, access.Read), stream: true},
+	"GET /threads/{thread_id}/stream":                {does: on(access.Threads, access.Read), query: []string{"stream_modes"}, stream: true},
 
 	"POST /runs/crons":                     {does: on(access.Crons, access.Create), body: of[cronBody](), answer: of[cron.Cron]()},
 	"POST /threads/{thread_id}/runs/crons": {does: map[access.Kind]access.Action{access.Crons: access.Create, access.Threads: access.Run}, body: of[cronBody](), answer: of[cron.Cron]()},

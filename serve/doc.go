@@ -51,6 +51,7 @@
 //	eventstream   its events, over the runs of a thread
 //	events        what a run streams, as clients see it
 //	stream        streams of runs
+//	threadstream  streams of threads, over their runs
 //	contract      what paths take and answer, and what they do to whose things
 //	openapi       the description of the paths
 //	meta          what a server says of itself

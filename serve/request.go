@@ -155,7 +155,7 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpointIn(threadID, r.at()),
 		Durability: r.durability(), RecursionLimit: limitOf(a, r),
-		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Trace: tracing.Carried(ctx)}
+		InterruptBefore: s.stops(threadID, spec, r.InterruptBefore), InterruptAfter: s.stops(threadID, spec, r.InterruptAfter), Trace: tracing.Carried(ctx)}
 	var err error
 	if start.Context, err = s.contextFor(ctx, spec.Name, contextOf(a, r)); err != nil {
 		return run, err
@@ -168,6 +168,17 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	}
 	run.Start = start
 	return run, err
+}
+
+// stops leaves of breakpoints those that a graph has nodes for. Clients send the same ones to all graphs.
+func (s *Server) stops(threadID string, spec *pregel.Spec, at breakpoints) []string {
+	return slices.DeleteFunc(slices.Clone([]string(at)), func(node string) bool {
+		unknown := node != "*" && !slices.ContainsFunc(spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
+		if unknown {
+			s.log.Warnw("a breakpoint is left out, as the graph has no such node", "thread", threadID, "graph", spec.Name, "node", node)
+		}
+		return unknown
+	})
 }
 
 // durability is when the run's progress is stored, "" for the default.

@@ -25,6 +25,8 @@ type Thread struct {
 	Stands string `json:"stands,omitempty"`
 	// Failure is why the last run failed, nil when it did not.
 	Failure *Failure `json:"failure,omitempty"`
+	// Edits counts the updates of the state from outside.
+	Edits int64 `json:"edits,omitempty"`
 	// Commands counts the runs that commands began.
 	Commands int64 `json:"commands,omitempty"`
 	// Hidden are checkpoints that a rollback took back.
