@@ -186,7 +186,10 @@ func (s *Server) values(w http.ResponseWriter, r *http.Request, t record.Thread,
 	if err != nil {
 		return err
 	}
-	out := shown(outputOf(x.spec, v.Values), x.conversations)
+	out, err := s.outputAt(r.Context(), x, v)
+	if err != nil {
+		return err
+	}
 	if state := x.state(v, nil); len(state.Interrupts) > 0 {
 		out["__interrupt__"] = raw(state.Interrupts)
 	}

@@ -223,6 +223,19 @@ type threadOut struct {
 	Extracted object `json:"extracted,omitempty"`
 }
 
+// outputAt is the output of a thread at its newest checkpoint, as clients see it. What tasks of a superstep that has not ended wrote is no
+// part of it, although the state shows it.
+func (s *Server) outputAt(ctx context.Context, x *renderer, v thread.StateView) (map[string]json.RawMessage, error) {
+	if slices.ContainsFunc(v.Tasks, func(t thread.TaskView) bool { return t.Done }) {
+		at, err := s.client.State(ctx, thread.StateRequest{Thread: v.Thread, Checkpoint: v.Checkpoint})
+		if err != nil {
+			return nil, err
+		}
+		v = at
+	}
+	return shown(outputOf(x.spec, v.Values), x.conversations), nil
+}
+
 // threadOf shows a thread as it is now.
 func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, error) {
 	out := threadOut{ID: t.ID, Created: t.Created, Updated: t.Updated, State: t.Updated, Metadata: t.Metadata, Status: t.Status(), Config: object{},
@@ -242,7 +255,9 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 		return out, err
 	}
 	state := x.state(v, nil)
-	out.Values = shown(outputOf(x.spec, v.Values), x.conversations)
+	if out.Values, err = s.outputAt(ctx, x, v); err != nil {
+		return out, err
+	}
 	if !t.Busy() {
 		out.Status, out.Error = record.StandsOf(v), t.Failure
 		if t.Failure != nil { // also one that the thread refused, and whose questions are still open
