@@ -20,8 +20,9 @@ type contract struct {
 	// answer is what a good answer has, nil for none; status is its status, 0 for 200.
 	answer reflect.Type
 	status int
-	// stream says that the answer is a stream of events.
+	// stream says that the answer is a stream of events, and text that it is a text of that type.
 	stream bool
+	text   string
 }
 
 func (r route) pattern() string { return r.method + " " + r.path }
@@ -39,8 +40,9 @@ const noContent = 204
 var contracts = map[string]contract{
 	"GET /ok":           {open: true, answer: of[okOut]()},
 	"GET /info":         {open: true, answer: of[infoOut]()},
+	"GET /metrics":      {open: true, query: []string{"format"}, text: "text/plain"},
 	"GET /openapi.json": {open: true, answer: of[object]()},
-	"GET /docs":         {open: true},
+	"GET /docs":         {open: true, text: "text/html"},
 
 	"POST /assistants":                                     {does: on(access.Assistants, access.Create), body: of[assistantBody](), answer: of[assistant.Assistant]()},
 	"POST /assistants/search":                              {does: on(access.Assistants, access.Search), body: of[assistantSearch](), answer: of[[]assistant.Assistant]()},

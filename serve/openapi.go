@@ -251,8 +251,8 @@ func operationOf(r route, c contract) (operation, error) {
 		good.Content = map[string]media{"application/json": *answer}
 	case c.stream:
 		good.Content = map[string]media{"text/event-stream": {&jsonschema.Schema{Type: "string"}}}
-	case r.path == "/docs":
-		good.Content = map[string]media{"text/html": {&jsonschema.Schema{Type: "string"}}}
+	case c.text != "":
+		good.Content = map[string]media{c.text: {&jsonschema.Schema{Type: "string"}}}
 	}
 	o.Responses[itoa(cmp.Or(c.status, http.StatusOK))] = good
 	refused, err := mediaOf(of[refusal]())

@@ -119,6 +119,11 @@ func (r *runRequest) check() error {
 	if r.AfterSeconds > 366*86400 {
 		return refuse(http.StatusUnprocessableEntity, "after_seconds %v is more than a year", r.AfterSeconds)
 	}
+	for name := range r.Config.Configurable {
+		if len(r.Context) > 0 && !isReserved(name) {
+			return refuse(http.StatusBadRequest, "config.configurable and context are the same thing: give one of them")
+		}
+	}
 	return checkWebhook(r.Webhook)
 }
 
@@ -151,8 +156,9 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	if run.Strategy == "" {
 		run.Strategy = record.Enqueue
 	}
-	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.Context,
-		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
+	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.ownContext(),
+		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable, "durability": r.durability(),
+		"interrupt_before": r.InterruptBefore, "interrupt_after": r.InterruptAfter})
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpointIn(threadID, r.at()),
 		Durability: r.durability(), RecursionLimit: limitOf(a, r),
 		InterruptBefore: s.stops(threadID, spec, r.InterruptBefore), InterruptAfter: s.stops(threadID, spec, r.InterruptAfter), Trace: tracing.Carried(ctx)}
@@ -212,14 +218,18 @@ func limitOf(a assistant.Assistant, r *runRequest) int {
 	return cmp.Or(r.Config.RecursionLimit, limit)
 }
 
+// ownContext is what a request says of the run's context, under either name.
+func (r *runRequest) ownContext() object {
+	if len(r.Context) > 0 {
+		return r.Context
+	}
+	return r.Config.Configurable
+}
+
 // contextOf is the run's context: the assistant's, and over it, field by field, the run's.
 func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage {
 	out := object{}
-	own := r.Context
-	if own == nil {
-		own = r.Config.Configurable
-	}
-	for _, from := range []object{a.Context, own} {
+	for _, from := range []object{a.Context, r.ownContext()} {
 		for name, v := range from {
 			if !isReserved(name) {
 				out[name] = v

@@ -169,7 +169,7 @@ func (x *renderer) task(t thread.TaskView, of *stateOut, in *level, step int) ta
 		text := t.Error.Type + ": " + t.Error.Message
 		task.Error = &text
 	}
-	if t.Result != nil {
+	if t.Result != nil || t.Done {
 		result := object{}
 		for name, v := range t.Result {
 			if slices.Contains(namesOf(x.spec), name) || len(nodes) > 0 {
@@ -243,6 +243,9 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 	if len(t.Runs) > 0 {
 		out.Config["configurable"] = raw(object{})
 	}
+	if !t.Busy() {
+		out.Error = t.Failure
+	}
 	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
 	if errors.Is(err, thread.ErrNotFound) || err == nil && v.Checkpoint == "" {
 		return out, nil
@@ -259,7 +262,7 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 		return out, err
 	}
 	if !t.Busy() {
-		out.Status, out.Error = record.StandsOf(v), t.Failure
+		out.Status = record.StandsOf(v)
 		if t.Failure != nil { // also one that the thread refused, and whose questions are still open
 			out.Status = record.Errors
 		}
