@@ -266,6 +266,9 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 		if t.Failure != nil { // also one that the thread refused, and whose questions are still open
 			out.Status = record.Errors
 		}
+		if out.Error == nil && out.Status == record.Waits && t.Cancelled() {
+			out.Error = &record.Failure{Type: "UserInterrupt", Message: "the run was cancelled: a run without an input goes on from here"}
+		}
 	}
 	for _, task := range state.Tasks {
 		if len(task.Interrupts) > 0 {

@@ -225,6 +225,17 @@ func (l Line) Place() (id string, created time.Time, version int64, deleted bool
 	return l.ID, l.Created, l.Version, l.Deleted
 }
 
+// Cancelled reports whether the run that ended last was cancelled.
+func (t *Thread) Cancelled() bool {
+	var last Run
+	for _, r := range t.Runs {
+		if r.Over() && !r.Ended.Before(last.Ended) {
+			last = r
+		}
+	}
+	return last.Status == Interrupted
+}
+
 // Status is the thread's, as far as its record knows.
 func (t *Thread) Status() string {
 	switch {
