@@ -60,8 +60,11 @@ func (x *renderer) place(checkpoint string, in *level) *place {
 	return p
 }
 
-// innerAt is the state of a subgraph that is under way: the newest, or that at a checkpoint.
-func (s *Server) innerAt(ctx context.Context, t record.Thread, at checkpointRef, subgraphs bool) (stateOut, error) {
+// inners are the states of subgraphs.
+type inners struct{ *Server }
+
+// at is the state of a subgraph that is under way: the newest, or that at a checkpoint.
+func (s inners) at(ctx context.Context, t record.Thread, at checkpointRef, subgraphs bool) (stateOut, error) {
 	x, v, in, err := s.within(ctx, t, at.Namespace)
 	if err != nil {
 		return stateOut{}, err
@@ -89,7 +92,7 @@ func (s *Server) innerAt(ctx context.Context, t record.Thread, at checkpointRef,
 
 // within finds the subgraph that a namespace leads to, which is under way: its state, and where it is. A segment without a task's id
 // leads to the first task of its node.
-func (s *Server) within(ctx context.Context, t record.Thread, namespace string) (x *renderer, v thread.StateView, in *level, err error) {
+func (s inners) within(ctx context.Context, t record.Thread, namespace string) (x *renderer, v thread.StateView, in *level, err error) {
 	if v, err = s.client.State(ctx, thread.StateRequest{Thread: t.Under, Subgraphs: true}); err != nil {
 		return nil, v, nil, err
 	}

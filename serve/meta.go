@@ -30,13 +30,6 @@ func (s meta) ok(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// protocolVersion is the version of the agent server whose protocol this is, and libraryVersion that of the LangGraph whose graphs
-// behave as these do: clients look at them.
-const (
-	protocolVersion = "0.16.7"
-	libraryVersion  = "1.2.22"
-)
-
 type infoOut struct {
 	Version string          `json:"version"`
 	Library string          `json:"langgraph_py_version"`

@@ -35,7 +35,7 @@ func fits(text json.RawMessage, t reflect.Type, at string) error {
 		return membersFit(members, t, at)
 	case reflect.Slice:
 		var all []json.RawMessage
-		if t == of[json.RawMessage]() || json.Unmarshal(text, &all) != nil {
+		if t == reflect.TypeFor[json.RawMessage]() || json.Unmarshal(text, &all) != nil {
 			return nil
 		}
 		for _, one := range all {

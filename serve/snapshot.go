@@ -16,6 +16,13 @@ import (
 	"superstep.dev/thread"
 )
 
+// protocolVersion is the version of the agent server whose protocol this is, and libraryVersion that of the LangGraph whose graphs
+// behave as these do: clients look at them.
+const (
+	protocolVersion = "0.16.7"
+	libraryVersion  = "1.2.22"
+)
+
 // taskOut is a task that a checkpoint leads to.
 type taskOut struct {
 	ID         string          `json:"id"`

@@ -51,7 +51,7 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 	}
 	at.CheckpointID = checkpointIn(t.ID, at.CheckpointID)
 	if at.Namespace != "" {
-		out, err := s.innerAt(r.Context(), t, at, subgraphs)
+		out, err := inners{s}.at(r.Context(), t, at, subgraphs)
 		if err == nil {
 			answer(w, http.StatusOK, out)
 		}
@@ -143,7 +143,7 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) history(ctx context.Context, t record.Thread, body historyBody, limit int) ([]stateOut, error) {
 	out := []stateOut{}
 	q := thread.HistoryRequest{Thread: t.Under, Before: checkpointIn(t.ID, string(body.Before)), Values: true}
-	x, _, in, err := s.within(ctx, t, body.Checkpoint.Namespace)
+	x, _, in, err := inners{s}.within(ctx, t, body.Checkpoint.Namespace)
 	if errors.Is(err, thread.ErrNotFound) {
 		return out, nil
 	}
