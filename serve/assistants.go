@@ -131,15 +131,23 @@ func unknownGraph(graph string, served []string) error {
 	return refuse(http.StatusNotFound, "Graph '%s' not found. Expected one of: [%s]", graph, strings.Join(names, ", "))
 }
 
-type assistantSearch struct {
-	page
+// assistantFilter says which assistants are searched for.
+type assistantFilter struct {
 	Metadata object `json:"metadata"`
-	GraphID  string `json:"graph_id"`
+	GraphID  string `json:"graph_id" says:"word"`
 	Name     string `json:"name"`
 }
 
+// assistantCount is the body of a request to count: that of a search, without what a page is.
+type assistantCount assistantFilter
+
+type assistantSearch struct {
+	page
+	assistantFilter
+}
+
 // matches reports whether an assistant is searched for.
-func (q *assistantSearch) matches(l assistant.Line) bool {
+func (q *assistantFilter) matches(l assistant.Line) bool {
 	return (q.GraphID == "" || l.Graph == q.GraphID) && strings.Contains(strings.ToLower(l.Name), strings.ToLower(q.Name)) &&
 		(len(q.Metadata) == 0 || contains(raw(l.Metadata), raw(q.Metadata)))
 }
@@ -165,21 +173,14 @@ func (q *assistantSearch) order(a, b assistant.Line) int {
 }
 
 // foundAssistants are those that a search finds, in order. Graphs' own are among them whether they are kept or not.
-func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]assistant.Line, page, error) {
-	var q assistantSearch
-	if err := read(w, r, &q); err != nil {
-		return nil, q.page, err
-	}
-	if err := errors.Join(q.check("assistant_id", "created_at", "updated_at", "name", "graph_id"), q.selects(of[assistant.Assistant]())); err != nil {
-		return nil, q.page, err
-	}
+func (s assistants) foundAssistants(r *http.Request, q assistantSearch) ([]assistant.Line, error) {
 	g, err := granted(r.Context(), access.Resource{Kind: access.Assistants})
 	if err != nil {
-		return nil, q.page, err
+		return nil, err
 	}
 	graphs, err := s.client.Graphs(r.Context())
 	if err != nil && !errors.Is(err, thread.ErrNoWorker) {
-		return nil, q.page, err
+		return nil, err
 	}
 	lines, err := s.known.lines(r.Context(), s.kept.List, func(ctx context.Context, id string) (assistant.Line, error) {
 		kept, err := s.kept.Get(ctx, id)
@@ -189,7 +190,7 @@ func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]a
 		return kept.Line(), nil
 	})
 	if err != nil {
-		return nil, q.page, err
+		return nil, err
 	}
 	for _, g := range graphs {
 		if id := assistantID(g); !slices.ContainsFunc(lines, func(l assistant.Line) bool { return l.ID == id }) {
@@ -198,22 +199,29 @@ func (s assistants) foundAssistants(w http.ResponseWriter, r *http.Request) ([]a
 		}
 	}
 	if q.GraphID != "" && !slices.ContainsFunc(lines, func(l assistant.Line) bool { return l.Graph == q.GraphID }) {
-		return nil, q.page, unknownGraph(q.GraphID, graphs)
+		return nil, unknownGraph(q.GraphID, graphs)
 	}
 	found := slices.DeleteFunc(lines, func(l assistant.Line) bool {
 		return !q.matches(l) || l.ID != assistantID(l.Graph) && !g.Finds(l.Metadata)
 	})
 	slices.SortFunc(found, q.order)
-	return found, q.page, nil
+	return found, nil
 }
 
 func (s assistants) searchAssistants(w http.ResponseWriter, r *http.Request) error {
-	found, p, err := s.foundAssistants(w, r)
+	var q assistantSearch
+	if err := read(w, r, &q); err != nil {
+		return err
+	}
+	if err := errors.Join(q.check("assistant_id", "created_at", "updated_at", "name", "graph_id"), q.selects(of[assistant.Assistant]())); err != nil {
+		return err
+	}
+	found, err := s.foundAssistants(r, q)
 	if err != nil {
 		return err
 	}
 	out := []assistant.Assistant{}
-	for _, l := range pageOf(w, p, found) {
+	for _, l := range pageOf(w, q.page, found) {
 		a := assistantOf(l.Graph)
 		if l.Changes > 0 {
 			kept, err := s.kept.Get(r.Context(), l.ID)
@@ -227,12 +235,16 @@ func (s assistants) searchAssistants(w http.ResponseWriter, r *http.Request) err
 		}
 		out = append(out, a)
 	}
-	answer(w, http.StatusOK, selected(out, p.Select))
+	answer(w, http.StatusOK, selected(out, q.Select))
 	return nil
 }
 
 func (s assistants) countAssistants(w http.ResponseWriter, r *http.Request) error {
-	found, _, err := s.foundAssistants(w, r)
+	var q assistantCount
+	if err := read(w, r, &q); err != nil {
+		return err
+	}
+	found, err := s.foundAssistants(r, assistantSearch{assistantFilter: assistantFilter(q)})
 	if err == nil {
 		answer(w, http.StatusOK, len(found))
 	}

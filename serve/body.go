@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,28 +17,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxBody bounds a request's body, in bytes: four times what a thread's input may have.
-const maxBody = 8 << 20
+// maxBody bounds a request's body, in bytes: four times what a thread's input may have. maxDepth bounds how deep objects and lists in it
+// are within each other: what is stored has to be read within other objects, and decoders go no deeper than 10,000.
+const (
+	maxBody  = 8 << 20
+	maxDepth = 1000
+)
 
 // read decodes the body of a request, whatever its content type says. Unknown fields are ignored; no body, or null, is refused.
 func read(w http.ResponseWriter, r *http.Request, into any) error {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil && http.NewResponseController(w).SetReadDeadline(time.Time{}) != nil {
-		err = nil // it has none
+	text, err := readText(w, r)
+	if err != nil {
+		return err
 	}
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header().Set("Connection", "close")
-		return refuse(http.StatusRequestTimeout, "the body did not come in time")
-	case err != nil:
-		return refuse(http.StatusBadRequest, "the body did not come whole")
-	}
-	if text := strings.TrimSpace(string(text)); text == "" || text == "null" {
-		return refuse(http.StatusUnprocessableEntity, "the body is missing: send at least an empty object, {}")
-	}
+	return decode(text, into)
+}
+
+// decode decodes a body, or one of several.
+func decode(text json.RawMessage, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) {
@@ -45,7 +42,57 @@ func read(w http.ResponseWriter, r *http.Request, into any) error {
 		}
 		return refuse(http.StatusUnprocessableEntity, "the body is no JSON: %v", err)
 	}
-	return nil
+	return fits(text, reflect.TypeOf(into), "")
+}
+
+// readText reads the body of a request. One that says that it is too large is refused before it comes.
+func readText(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooLarge := refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
+	if r.ContentLength > maxBody {
+		w.Header().Set("Connection", "close") // what comes of it all the same is not read
+		return nil, tooLarge
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil && http.NewResponseController(w).SetReadDeadline(time.Time{}) != nil {
+		err = nil // it has none
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, refuse(http.StatusRequestTimeout, "the body did not come in time")
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "the body did not come whole")
+	}
+	switch text := bytes.TrimSpace(text); {
+	case len(text) == 0 || string(text) == "null":
+		return nil, refuse(http.StatusUnprocessableEntity, "the body is missing: send at least an empty object, {}")
+	case depth(text) > maxDepth:
+		return nil, refuse(http.StatusUnprocessableEntity, "objects and lists are more than %d deep within each other", maxDepth)
+	}
+	return text, nil
+}
+
+// depth is how deep objects and lists are within each other in JSON.
+func depth(text []byte) (deepest int) {
+	at, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			at++
+			deepest = max(deepest, at)
+		case c == '}' || c == ']':
+			at--
+		}
+	}
+	return deepest
 }
 
 // threadIn is the id of the thread that a path names.
@@ -153,8 +200,8 @@ func holds(v, wanted any) bool {
 type page struct {
 	Limit     *int     `json:"limit"`
 	Offset    int      `json:"offset"`
-	SortBy    string   `json:"sort_by"`
-	SortOrder string   `json:"sort_order"`
+	SortBy    string   `json:"sort_by" says:"word"`
+	SortOrder string   `json:"sort_order" says:"word"`
 	Select    []string `json:"select"`
 	// empty says that a page of nothing may be asked for.
 	empty bool

@@ -48,9 +48,9 @@ func actionIn(r *http.Request) (string, error) {
 
 // cancelBody names the runs that are to be cancelled: runs of one thread, or by their status those of all threads.
 type cancelBody struct {
-	ThreadID string   `json:"thread_id"`
+	ThreadID string   `json:"thread_id" says:"uuid"`
 	RunIDs   []string `json:"run_ids"`
-	Status   string   `json:"status"`
+	Status   string   `json:"status" says:"word"`
 }
 
 func (s cancels) cancelRuns(w http.ResponseWriter, r *http.Request) error {
@@ -78,7 +78,7 @@ func (s cancels) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 
 // check refuses what names no runs.
 func (c *cancelBody) check() error {
-	named := c.ThreadID != "" && len(c.RunIDs) > 0
+	named := c.ThreadID != "" && c.RunIDs != nil
 	switch {
 	case c.Status != "" && (c.ThreadID != "" || len(c.RunIDs) > 0):
 		return refuse(http.StatusUnprocessableEntity, "status says which runs of all threads, thread_id and run_ids which of one: send either")
@@ -86,6 +86,8 @@ func (c *cancelBody) check() error {
 		return refuse(http.StatusUnprocessableEntity, "status %q is none of pending, running and all", c.Status)
 	case c.Status == "" && !named:
 		return refuse(http.StatusUnprocessableEntity, "thread_id and run_ids are needed, or a status")
+	case c.Status == "" && len(c.RunIDs) == 0:
+		return refuse(http.StatusNotFound, "run_ids names no run")
 	}
 	for _, id := range c.RunIDs {
 		if _, err := uuid.Parse(id); err != nil {
@@ -140,4 +142,62 @@ func (s cancels) cancelAll(ctx context.Context, action, status string) error {
 		return refuse(http.StatusNotFound, "no run is under way that may be cancelled")
 	}
 	return nil
+}
+
+// pruneBody names the threads that are to be pruned.
+type pruneBody struct {
+	ThreadIDs []string `json:"thread_ids" says:"always"`
+	// Strategy is delete, the default: checkpoints of a thread that stays are its history, and stay.
+	Strategy string `json:"strategy" says:"word"`
+}
+
+// prunedOut says how many threads were deleted.
+type prunedOut struct {
+	Count int `json:"pruned_count"`
+}
+
+// pruning deletes threads.
+type pruning struct{ *Server }
+
+// threads deletes the threads of a list. Those that are not there, or not there for the caller, are passed over.
+func (s pruning) threads(w http.ResponseWriter, r *http.Request) error {
+	var body pruneBody
+	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	switch {
+	case body.Strategy != "" && body.Strategy != "delete":
+		return refuse(http.StatusUnprocessableEntity, "strategy %q is not delete, the one that there is", body.Strategy)
+	case len(body.ThreadIDs) > mostListed:
+		return refuse(http.StatusUnprocessableEntity, "%d threads at once: at most %d", len(body.ThreadIDs), mostListed)
+	}
+	for _, id := range body.ThreadIDs {
+		if _, err := uuid.Parse(id); err != nil {
+			return refuse(http.StatusUnprocessableEntity, "thread_ids: %q is no UUID", id)
+		}
+	}
+	var out prunedOut
+	for _, id := range body.ThreadIDs {
+		t, _, err := s.recordOf(r.Context(), id)
+		if err == nil {
+			err = s.thread(r.Context(), t.ID)
+		}
+		switch {
+		case err == nil:
+			out.Count++
+		case faultOf(err).status != http.StatusNotFound:
+			return err
+		}
+	}
+	answer(w, http.StatusOK, out)
+	return nil
+}
+
+// thread deletes one thread.
+func (s pruning) thread(ctx context.Context, id string) error {
+	t, err := s.records.Delete(ctx, id)
+	if err == nil {
+		s.index.note(t.Line())
+	}
+	return err
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -25,6 +27,7 @@ const (
 	commandUnknown  = "unknown_command"
 	commandArgument = "invalid_argument"
 	commandNoAnswer = "no_such_interrupt"
+	commandNoRun    = "no_such_run"
 )
 
 // commandAnswer answers a command; one that is refused is answered too, and the status of the response is 200.
@@ -78,6 +81,11 @@ func (s commands) take(w http.ResponseWriter, r *http.Request) error {
 		}
 	case "input.respond":
 		began, err = s.respond(r, c.Params)
+	case "subscription.subscribe":
+		s.subscribed(w, r, c)
+		return nil
+	case "agent.getTree":
+		err = &commandFault{commandNoRun, refuse(http.StatusNotFound, "there is no tree of a run: read the thread's state with its subgraphs")}
 	default:
 		err = &commandFault{commandUnknown, refuse(http.StatusBadRequest, "there is no command %q", c.Method)}
 	}
@@ -96,6 +104,25 @@ func (s commands) take(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer(w, http.StatusOK, commandAnswer{Type: "error", ID: c.ID, Error: code, Message: said.detail})
 	return nil
+}
+
+// subscribed answers what clients send who hold a socket. Here events come with a request for them alone: see events.
+func (s commands) subscribed(w http.ResponseWriter, r *http.Request, c commandBody) {
+	var wanted subscription
+	err := paramsOf(c.Params, &wanted)
+	if err == nil {
+		err = wanted.check()
+	}
+	var t record.Thread
+	if err == nil {
+		t, err = s.record(r)
+	}
+	if err != nil {
+		answer(w, http.StatusOK, commandAnswer{Type: "error", ID: c.ID, Error: commandArgument, Message: faultOf(err).detail})
+		return
+	}
+	answer(w, http.StatusOK, commandAnswer{Type: "success", ID: c.ID, Meta: &meant{appliedThrough(t)},
+		Result: map[string]any{"subscription_id": uuid.NewString(), "replayed_events": 0}})
 }
 
 // start asks for a run. On a busy thread it waits its turn unless the command says otherwise.
@@ -124,6 +151,9 @@ func (s commands) respond(r *http.Request, params json.RawMessage) (*asking, err
 	}
 	if err := paramsOf(params, &p); err != nil {
 		return nil, err
+	}
+	if len(p.Responses) == 0 && p.Interrupt == "" {
+		return nil, refuse(http.StatusBadRequest, "input.respond needs an interrupt_id and a response, or responses")
 	}
 	if len(p.Responses) == 0 {
 		p.Responses = []response{p.response}

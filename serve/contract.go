@@ -20,8 +20,9 @@ type contract struct {
 	// answer is what a good answer has, nil for none; status is its status, 0 for 200.
 	answer reflect.Type
 	status int
-	// stream says that the answer is a stream of events.
+	// stream says that the answer is a stream of events, and text that it is a text of that type.
 	stream bool
+	text   string
 }
 
 func (r route) pattern() string { return r.method + " " + r.path }
@@ -39,12 +40,13 @@ const noContent = 204
 var contracts = map[string]contract{
 	"GET /ok":           {open: true, answer: of[okOut]()},
 	"GET /info":         {open: true, answer: of[infoOut]()},
+	"GET /metrics":      {open: true, query: []string{"format"}, text: "text/plain"},
 	"GET /openapi.json": {open: true, answer: of[object]()},
-	"GET /docs":         {open: true},
+	"GET /docs":         {open: true, text: "text/html"},
 
 	"POST /assistants":                                     {does: on(access.Assistants, access.Create), body: of[assistantBody](), answer: of[assistant.Assistant]()},
 	"POST /assistants/search":                              {does: on(access.Assistants, access.Search), body: of[assistantSearch](), answer: of[[]assistant.Assistant]()},
-	"POST /assistants/count":                               {does: on(access.Assistants, access.Search), body: of[assistantSearch](), answer: of[int]()},
+	"POST /assistants/count":                               {does: on(access.Assistants, access.Search), body: of[assistantCount](), answer: of[int]()},
 	"GET /assistants/{assistant_id}":                       {does: on(access.Assistants, access.Read), answer: of[assistant.Assistant]()},
 	"PATCH /assistants/{assistant_id}":                     {does: on(access.Assistants, access.Update), body: of[assistantBody](), answer: of[assistant.Assistant]()},
 	"DELETE /assistants/{assistant_id}":                    {does: map[access.Kind]access.Action{access.Assistants: access.Delete, access.Threads: access.Delete}, query: []string{"delete_threads"}, status: noContent},
@@ -58,7 +60,7 @@ var contracts = map[string]contract{
 	"POST /threads":                  {does: on(access.Threads, access.Create), body: of[threadBody](), answer: of[threadOut]()},
 	"POST /threads/search":           {does: on(access.Threads, access.Search), body: of[threadSearch](), answer: of[[]threadOut]()},
 	"POST /threads/prune":            {does: on(access.Threads, access.Delete), body: of[pruneBody](), answer: of[prunedOut]()},
-	"POST /threads/count":            {does: on(access.Threads, access.Search), body: of[threadSearch](), answer: of[int]()},
+	"POST /threads/count":            {does: on(access.Threads, access.Search), body: of[threadCount](), answer: of[int]()},
 	"GET /threads/{thread_id}":       {does: on(access.Threads, access.Read), answer: of[threadOut]()},
 	"PATCH /threads/{thread_id}":     {does: on(access.Threads, access.Update), body: of[metadataBody](), answer: of[threadOut]()},
 	"DELETE /threads/{thread_id}":    {does: on(access.Threads, access.Delete), status: noContent},
@@ -85,12 +87,12 @@ var contracts = map[string]contract{
 	"GET /threads/{thread_id}/runs/{run_id}/join":    {does: on(access.Threads, access.Read), query: []string{"cancel_on_disconnect"}, answer: of[object]()},
 	"POST /threads/{thread_id}/runs/{run_id}/cancel": {does: on(access.Threads, access.Run), query: []string{"action", "wait"}, status: 202},
 	"GET /threads/{thread_id}/runs/{run_id}/stream":  {does: on(access.Threads, access.Read), query: []string{"stream_mode", "cancel_on_disconnect"}, stream: true},
-	"GET /threads/{thread_id}/stream":                {does: on(access.Threads, access.Read), stream: true},
+	"GET /threads/{thread_id}/stream":                {does: on(access.Threads, access.Read), query: []string{"stream_modes"}, stream: true},
 
 	"POST /runs/crons":                     {does: on(access.Crons, access.Create), body: of[cronBody](), answer: of[cron.Cron]()},
 	"POST /threads/{thread_id}/runs/crons": {does: map[access.Kind]access.Action{access.Crons: access.Create, access.Threads: access.Run}, body: of[cronBody](), answer: of[cron.Cron]()},
 	"POST /runs/crons/search":              {does: on(access.Crons, access.Search), body: of[cronSearch](), answer: of[[]cron.Cron]()},
-	"POST /runs/crons/count":               {does: on(access.Crons, access.Search), body: of[cronSearch](), answer: of[int]()},
+	"POST /runs/crons/count":               {does: on(access.Crons, access.Search), body: of[cronCount](), answer: of[int]()},
 	"GET /runs/crons/{cron_id}":            {does: on(access.Crons, access.Read), answer: of[cron.Cron]()},
 	"PATCH /runs/crons/{cron_id}":          {does: on(access.Crons, access.Update), body: of[cronBody](), answer: of[cron.Cron]()},
 	"DELETE /runs/crons/{cron_id}":         {does: on(access.Crons, access.Delete), status: noContent},

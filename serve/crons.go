@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -34,10 +35,10 @@ func (s crons) routes() []route {
 
 // cronBody is what callers say of a cron beside the body of its runs.
 type cronBody struct {
-	Schedule     string          `json:"schedule"`
-	Timezone     *string         `json:"timezone"`
-	EndTime      json.RawMessage `json:"end_time"`
-	OnCompletion string          `json:"on_run_completed"`
+	Schedule     string          `json:"schedule" says:"word"`
+	Timezone     *string         `json:"timezone" says:"word"`
+	EndTime      json.RawMessage `json:"end_time" says:"null"`
+	OnCompletion string          `json:"on_run_completed" says:"word"`
 	Enabled      *bool           `json:"enabled"`
 	// Metadata is the cron's, and its runs'.
 	Metadata object `json:"metadata"`
@@ -54,11 +55,24 @@ func readCron(w http.ResponseWriter, r *http.Request) (body cronBody, payload ob
 	if json.Unmarshal(raw(payload), &body) != nil {
 		return body, nil, refuse(http.StatusUnprocessableEntity, "the body does not fit: schedule, timezone and on_run_completed are strings, enabled is a boolean")
 	}
+	for _, t := range []reflect.Type{of[cronBody](), of[runRequest]()} {
+		if err := fits(raw(payload), t, ""); err != nil {
+			return body, nil, err
+		}
+	}
+	if v, there := payload["input"]; there && !slices.Contains([]byte("{["), v[0]) {
+		return body, nil, refuse(http.StatusUnprocessableEntity, "input is no object and no list of such")
+	}
 	maps.DeleteFunc(payload, func(name string, _ json.RawMessage) bool { return slices.Contains(cronFields, name) })
 	if !slices.Contains([]string{"", "delete", "keep"}, body.OnCompletion) {
 		err = refuse(http.StatusUnprocessableEntity, "on_run_completed %q is neither delete nor keep", body.OnCompletion)
 	}
 	return body, payload, err
+}
+
+// changesNothing reports whether a body says nothing of a cron.
+func (b *cronBody) changesNothing() bool {
+	return b.Schedule == "" && b.Timezone == nil && b.EndTime == nil && b.OnCompletion == "" && b.Enabled == nil
 }
 
 // timeForms are the forms of a time, of which those without an offset are in UTC.
@@ -193,6 +207,9 @@ func (s crons) patchCron(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	body, payload, err := readCron(w, r)
+	if err == nil && len(payload) == 0 && body.changesNothing() {
+		err = refuse(http.StatusBadRequest, "the body is empty: it says what is to be different")
+	}
 	if err != nil {
 		return err
 	}

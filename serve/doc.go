@@ -16,11 +16,11 @@
 //	fault         refusals, and what they look like
 //	message       messages as LangChain writes them
 //	rendering     what a graph's values look like to clients
+//	shape         what fields of a body have to say
 //	body          the bodies of requests
 //	index         the threads that this process knows of
-//	limits        how much callers may ask
 //	server        the server
-//	guard         from where one may ask
+//	guard         from where one may ask, and how much
 //	visit         who asks, and what is theirs
 //	assistants    graphs as clients see them
 //	drawing       the nodes and edges of a graph
@@ -28,18 +28,17 @@
 //	request       a run's request as an invocation of a graph
 //	question      questions and answers as LangGraph writes them
 //	snapshot      states and checkpoints
-//	prune         threads that are deleted together
+//	inner         those of subgraphs
 //	extract       parts of threads that a search wants
 //	threads       threads
 //	state         reading and writing states
 //	supersteps    threads that are made with a state
 //	asking        asking for a run
-//	cancels       ending runs
+//	cancels       ending runs, and threads
 //	runs          runs
 //	crons         runs that are asked for by a calendar
 //	versions      assistants of one's own, and their versions
-//	cronsearch    finding them
-//	due           asking for what has come due
+//	due           finding them, and asking for what has come due
 //	store         items of the graphs' long-term memory
 //	commands      commands of the second version
 //	subscription  which of its events a client wants
@@ -48,6 +47,7 @@
 //	eventstream   its events, over the runs of a thread
 //	events        what a run streams, as clients see it
 //	stream        streams of runs
+//	threadstream  streams of threads, over their runs
 //	contract      what paths take and answer, and what they do to whose things
 //	openapi       the description of the paths
 //	meta          what a server says of itself

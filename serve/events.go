@@ -162,21 +162,59 @@ func (t *teller) checkpoint(data json.RawMessage) object {
 	var tasks []json.RawMessage
 	if json.Unmarshal(c["tasks"], &tasks) == nil {
 		for i := range tasks {
-			tasks[i] = raw(t.task(tasks[i], whyState))
+			task := t.task(tasks[i], whyState)
+			if at := t.placeIn(task["state"], nil); at != nil {
+				at.Run = ""
+				task["state"] = raw(configured{*at})
+			}
+			tasks[i] = raw(task)
 		}
 		c["tasks"] = raw(tasks)
 	}
-	var at struct {
-		Configurable place `json:"configurable"`
-	}
+	metadata, parents := t.around(c["metadata"])
+	c["metadata"] = metadata
 	for _, name := range []string{"config", "parent_config"} {
-		if given(c[name]) && json.Unmarshal(c[name], &at) == nil {
-			at.Configurable.Thread, at.Configurable.Run = t.thread, t.run.ID
-			at.Configurable.Namespace = spaceOf(t.thread, splitSpace(at.Configurable.Namespace))
-			c[name] = raw(at)
+		if at := t.placeIn(c[name], parents); at != nil {
+			c[name] = raw(configured{*at})
 		}
 	}
 	return c
+}
+
+// configured is a place as it stands in a configuration.
+type configured struct {
+	Configurable place `json:"configurable"`
+}
+
+// around is the metadata of a checkpoint in which the checkpoints around it are named as clients see them, and these.
+func (t *teller) around(metadata json.RawMessage) (json.RawMessage, map[string]string) {
+	var m object
+	var inner, outer map[string]string
+	if json.Unmarshal(metadata, &m) != nil || json.Unmarshal(m["parents"], &inner) != nil {
+		return metadata, nil
+	}
+	outer = make(map[string]string, len(inner))
+	for space, checkpoint := range inner {
+		outer[spaceOf(t.thread, splitSpace(space))] = checkpointOut(t.thread, checkpoint)
+	}
+	m["parents"] = raw(outer)
+	return raw(m), outer
+}
+
+// placeIn is the checkpoint that a configuration of the engine names, with those around it; nil for none.
+func (t *teller) placeIn(config json.RawMessage, parents map[string]string) *place {
+	var at configured
+	if !given(config) || json.Unmarshal(config, &at) != nil {
+		return nil
+	}
+	p := &at.Configurable
+	p.Thread, p.Run = t.thread, t.run.ID
+	p.Namespace, p.Checkpoint = spaceOf(t.thread, splitSpace(p.Namespace)), checkpointOut(t.thread, p.Checkpoint)
+	if len(parents) > 0 {
+		p.Map = maps.Clone(parents)
+		p.Map[p.Namespace] = p.Checkpoint
+	}
+	return p
 }
 
 func (t *teller) debug(data json.RawMessage) object {

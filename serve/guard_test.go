@@ -80,7 +80,7 @@ func TestWhoAsks(t *testing.T) {
 	require.Equal(t, "\"ann\"\n", request(s, "GET", "/mine", "Who", "ann").Body.String())
 	require.NotContains(t, log.String(), "hunter2")
 	require.Contains(t, log.String(), "seal", "operators are told why")
-	for _, open := range []string{"/ok", "/info", "/docs", "/openapi.json"} {
+	for _, open := range []string{"/ok", "/info", "/metrics", "/metrics?format=json", "/docs", "/openapi.json"} {
 		require.Equal(t, 200, request(s, "GET", open).Code, open)
 	}
 	for _, r := range s.routes() {

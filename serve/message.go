@@ -130,7 +130,7 @@ func messageOut(v json.RawMessage) json.RawMessage {
 
 // whole is a message with every field that LangChain's has.
 func (m object) whole() object {
-	kind := types[m.text("role")]
+	kind := cmp.Or(types[m.text("role")], m.text("role")) // one that LangChain does not know keeps its name
 	out := maps.Clone(m)
 	delete(out, "role")
 	out["type"] = raw(kind)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"fmt"
 	"html/template"
 	"net/http"
 )
@@ -13,6 +14,7 @@ func (s meta) routes() []route {
 	return []route{
 		{"GET", "/ok", "Whether the server answers", s.ok},
 		{"GET", "/info", "What the server is and can do", s.info},
+		{"GET", "/metrics", "How many requests are open, for Prometheus", s.metrics},
 		{"GET", "/openapi.json", "This description", s.openAPI},
 		{"GET", "/docs", "This description for people", s.docs},
 	}
@@ -28,9 +30,6 @@ func (s meta) ok(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// protocolVersion is the version of the agent server whose protocol this is: clients look at it.
-const protocolVersion = "0.16.7"
-
 type infoOut struct {
 	Version string          `json:"version"`
 	Library string          `json:"langgraph_py_version"`
@@ -44,10 +43,25 @@ type hostOut struct {
 }
 
 func (s meta) info(w http.ResponseWriter, _ *http.Request) error {
-	answer(w, http.StatusOK, infoOut{protocolVersion, "1.2.22",
+	answer(w, http.StatusOK, infoOut{protocolVersion, libraryVersion,
 		map[string]bool{"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": false},
 		hostOut{"superstep", cmp.Or(s.cfg.Version, "devel")}})
 	return nil
+}
+
+// metrics tells how much of what it may have open the server has, as Prometheus reads it, or as JSON.
+func (s meta) metrics(w http.ResponseWriter, r *http.Request) error {
+	open, most := s.callers.open.Load(), s.callers.limits.OpenAll
+	if r.URL.Query().Get("format") == "json" {
+		answer(w, http.StatusOK, map[string]any{"requests_open": open, "requests_open_most": most})
+		return nil
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, err := fmt.Fprintf(w, "# HELP superstep_serve_requests_open Requests that are open, streams among them.\n"+
+		"# TYPE superstep_serve_requests_open gauge\nsuperstep_serve_requests_open %d\n"+
+		"# HELP superstep_serve_requests_open_most How many may be open.\n"+
+		"# TYPE superstep_serve_requests_open_most gauge\nsuperstep_serve_requests_open_most %d\n", open, most)
+	return err
 }
 
 func (s meta) openAPI(w http.ResponseWriter, _ *http.Request) error {

@@ -27,6 +27,7 @@ var components = map[reflect.Type]string{
 	of[refusal]():             "Refusal",
 	of[assistantBody]():       "AssistantRequest",
 	of[assistantSearch]():     "AssistantSearch",
+	of[assistantCount]():      "AssistantCount",
 	of[assistant.Assistant](): "Assistant",
 	of[versionSearch]():       "VersionSearch",
 	of[latestBody]():          "VersionRequest",
@@ -35,6 +36,8 @@ var components = map[reflect.Type]string{
 	of[threadBody]():          "ThreadRequest",
 	of[metadataBody]():        "MetadataRequest",
 	of[threadSearch]():        "ThreadSearch",
+	of[threadCount]():         "ThreadCount",
+	of[threadTTL]():           "TTLRequest",
 	of[threadOut]():           "Thread",
 	of[asked]():               "Interrupt",
 	of[record.Failure]():      "Failure",
@@ -53,6 +56,7 @@ var components = map[reflect.Type]string{
 	of[cancelBody]():          "CancelRequest",
 	of[cronBody]():            "CronRequest",
 	of[cronSearch]():          "CronSearch",
+	of[cronCount]():           "CronCount",
 	of[cron.Cron]():           "Cron",
 	of[itemBody]():            "ItemRequest",
 	of[itemSearch]():          "ItemSearch",
@@ -95,7 +99,11 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the type %s has no schema: %w", t, err)
 	}
-	asRead(s, strings.HasSuffix(components[t], "Request") || strings.HasSuffix(components[t], "Search") || needed[components[t]] != nil)
+	request := isRequest(components[t])
+	asRead(s, request)
+	if request {
+		asSaid(s, t)
+	}
 	if t == of[cronBody]() { // its body is that of its runs, too
 		s.AllOf = []*jsonschema.Schema{{Ref: schemas + components[of[runRequest]()]}}
 	}
@@ -103,6 +111,35 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 		s.Required = fields
 	}
 	return s, nil
+}
+
+// isRequest reports whether a component is a part of what clients send.
+func isRequest(name string) bool {
+	return needed[name] != nil || slices.ContainsFunc([]string{"Request", "Search", "Count", "RunConfig", "Resumption", "Reference"},
+		func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// asSaid makes of the schema of a struct what its fields have to say: see fits.
+func asSaid(s *jsonschema.Schema, t reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			asSaid(s, f.Type)
+			continue
+		}
+		says, of := strings.Split(f.Tag.Get(tagSays), ","), s.Properties[name]
+		if slices.Contains(says, saysAlways) {
+			s.Required = append(s.Required, name)
+		}
+		if of == nil || slices.Contains(says, saysNull) {
+			continue
+		}
+		of.Types = slices.DeleteFunc(slices.Clone(of.Types), func(kind string) bool { return kind == "null" })
+		if len(of.Types) == 1 {
+			of.Type, of.Types = of.Types[0], nil
+		}
+	}
 }
 
 // asRead makes of the schema of a Go type that of what is read into it, or written of it: unknown fields are ignored, and of requests
@@ -214,8 +251,8 @@ func operationOf(r route, c contract) (operation, error) {
 		good.Content = map[string]media{"application/json": *answer}
 	case c.stream:
 		good.Content = map[string]media{"text/event-stream": {&jsonschema.Schema{Type: "string"}}}
-	case r.path == "/docs":
-		good.Content = map[string]media{"text/html": {&jsonschema.Schema{Type: "string"}}}
+	case c.text != "":
+		good.Content = map[string]media{c.text: {&jsonschema.Schema{Type: "string"}}}
 	}
 	o.Responses[itoa(cmp.Or(c.status, http.StatusOK))] = good
 	refused, err := mediaOf(of[refusal]())

@@ -94,7 +94,7 @@ func TestTheDescriptionHasEveryRoute(t *testing.T) {
 		c := contracts[r.pattern()]
 		require.True(t, c.open != (len(c.does) > 0), "%s is for everybody, or does something", r.pattern())
 		if c.answer == nil && !c.stream && c.status == 0 {
-			require.Equal(t, "GET /docs", r.pattern())
+			require.NotEmpty(t, c.text, r.pattern())
 		}
 	}
 	for pattern := range contracts {

@@ -1,9 +1,9 @@
 package serve
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -150,11 +150,6 @@ func taskID(threadID, key string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("superstep:task:"+threadID+"\n"+key)).String()
 }
 
-// taskKey is the engine's key of a root task that a checkpoint leads to.
-func taskKey(space []string, step int, path string) string {
-	return strings.Join(append(slices.Clone(space), strconv.Itoa(step+1)+"/"+path), "|")
-}
-
 // spaceOf is a subgraph's namespace as clients write it: node:task, those around it first.
 func spaceOf(threadID string, path []string) string {
 	out := make([]string, len(path))
@@ -168,21 +163,62 @@ func spaceOf(threadID string, path []string) string {
 
 // nodesOf are the nodes that a namespace leads through, as clients write it.
 func nodesOf(space string) []string {
-	if space == "" {
-		return nil
-	}
-	var out []string
-	for _, element := range strings.Split(space, "|") {
-		node, _, _ := strings.Cut(element, ":")
-		out = append(out, node)
+	out := splitSpace(space)
+	for i, element := range out {
+		out[i], _, _ = strings.Cut(element, ":")
 	}
 	return out
 }
 
-// splitSpace takes a namespace apart, as the engine writes it.
+// splitSpace takes a namespace apart, as the engine or a client writes it.
 func splitSpace(space string) []string {
 	if space == "" {
 		return nil
 	}
 	return strings.Split(space, "|")
+}
+
+// place names a checkpoint.
+type place struct {
+	Thread     string            `json:"thread_id"`
+	Namespace  string            `json:"checkpoint_ns"`
+	Checkpoint string            `json:"checkpoint_id,omitempty"`
+	Run        string            `json:"run_id,omitempty"`
+	Map        map[string]string `json:"checkpoint_map,omitempty"`
+}
+
+// Clients take the id of a checkpoint for one that no other thread has, and for a UUID. A thread calls a checkpoint "c-" and ten
+// digits, which sum up all that led to it, and a copy of a thread has the same ones. The UUID has those digits first, and behind them
+// what comes of the thread's id.
+const (
+	checkpointBegin = "c-"
+	checkpointOwn   = 10
+	checkpointBytes = checkpointOwn / 2
+)
+
+// checkpointOut is the id of a thread's checkpoint as clients see it.
+func checkpointOut(thread, id string) string {
+	digits, ok := strings.CutPrefix(id, checkpointBegin)
+	own, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(own) != checkpointBytes {
+		return id
+	}
+	var out uuid.UUID
+	sum := sha256.Sum256([]byte("superstep:checkpoint:" + thread))
+	copy(out[:], own)
+	copy(out[checkpointBytes:], sum[:])
+	out[6], out[8] = out[6]&0x0f|0x80, out[8]&0x3f|0x80 // version 8: a UUID of one's own making
+	return out.String()
+}
+
+// checkpointIn is the thread's id of a checkpoint, by either of them. That of another thread's stays as it is, and is found nowhere.
+func checkpointIn(thread, id string) string {
+	at, err := uuid.Parse(id)
+	if err != nil {
+		return id
+	}
+	if own := checkpointBegin + hex.EncodeToString(at[:checkpointBytes]); checkpointOut(thread, own) == at.String() {
+		return own
+	}
+	return id
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,41 +29,45 @@ type runRequest struct {
 	// run is the id that the run is to have, "" for a new one.
 	run               string
 	AssistantID       string          `json:"assistant_id"`
-	Input             json.RawMessage `json:"input"`
-	Command           *command        `json:"command"`
+	Input             json.RawMessage `json:"input" says:"null"`
+	Command           *command        `json:"command" says:"null"`
 	Checkpoint        *checkpointRef  `json:"checkpoint"`
-	CheckpointID      string          `json:"checkpoint_id"`
+	CheckpointID      string          `json:"checkpoint_id" says:"null"`
 	Config            config          `json:"config"`
-	Context           json.RawMessage `json:"context"`
+	Context           object          `json:"context"`
 	Metadata          object          `json:"metadata"`
 	StreamMode        list            `json:"stream_mode"`
 	StreamSubgraphs   bool            `json:"stream_subgraphs"`
 	StreamResumable   bool            `json:"stream_resumable"`
 	InterruptBefore   breakpoints     `json:"interrupt_before"`
 	InterruptAfter    breakpoints     `json:"interrupt_after"`
-	MultitaskStrategy string          `json:"multitask_strategy"`
-	OnDisconnect      string          `json:"on_disconnect"`
-	OnCompletion      string          `json:"on_completion"`
-	IfNotExists       string          `json:"if_not_exists"`
+	MultitaskStrategy string          `json:"multitask_strategy" says:"word"`
+	OnDisconnect      string          `json:"on_disconnect" says:"null"`
+	OnCompletion      string          `json:"on_completion" says:"word"`
+	IfNotExists       string          `json:"if_not_exists" says:"word"`
 	AfterSeconds      float64         `json:"after_seconds"`
-	Webhook           string          `json:"webhook"`
-	Durability        string          `json:"durability"`
+	Webhook           string          `json:"webhook" says:"word"`
+	Durability        string          `json:"durability" says:"word"`
+	// CheckpointDuring is what clients said before there was a durability: false is exit.
+	CheckpointDuring *bool `json:"checkpoint_during"`
+	// FeedbackKeys are for LangSmith, and nothing here.
+	FeedbackKeys []string `json:"feedback_keys"`
 	// ofCommand says that a command asks for the run.
 	ofCommand bool
 }
 
 type config struct {
-	Configurable   object `json:"configurable"`
-	RecursionLimit int    `json:"recursion_limit"`
-	Tags           list   `json:"tags"`
-	Metadata       object `json:"metadata"`
+	Configurable   object   `json:"configurable"`
+	RecursionLimit int      `json:"recursion_limit"`
+	Tags           []string `json:"tags"`
+	Metadata       object   `json:"metadata" says:"null"`
 }
 
 // command answers questions, writes and routes.
 type command struct {
-	Resume json.RawMessage `json:"resume"`
-	Update json.RawMessage `json:"update"`
-	Goto   json.RawMessage `json:"goto"`
+	Resume json.RawMessage `json:"resume" says:"null"`
+	Update json.RawMessage `json:"update" says:"null"`
+	Goto   json.RawMessage `json:"goto" says:"null"`
 }
 
 // checkpointRef names a checkpoint; without an id it is the newest.
@@ -70,12 +75,14 @@ type checkpointRef struct {
 	ThreadID     string `json:"thread_id"`
 	CheckpointID string `json:"checkpoint_id"`
 	Namespace    string `json:"checkpoint_ns"`
+	// Map are the checkpoints of the graphs around a subgraph's, by their namespaces. The namespace says it all.
+	Map object `json:"checkpoint_map"`
 }
 
 // at is the checkpoint that a run is to begin at, "" for the newest.
 func (r *runRequest) at() string {
-	if r.Checkpoint != nil && r.Checkpoint.CheckpointID != "" {
-		return r.Checkpoint.CheckpointID
+	if r.Checkpoint != nil {
+		return cmp.Or(r.Checkpoint.CheckpointID, r.CheckpointID)
 	}
 	return r.CheckpointID
 }
@@ -109,8 +116,13 @@ func (r *runRequest) check() error {
 			return refuse(http.StatusUnprocessableEntity, "%s %q is none of %s", one.name, one.value, strings.Trim(strings.Join(one.allowed, ", "), ", "))
 		}
 	}
-	if r.AfterSeconds < 0 || r.AfterSeconds > 366*86400 {
-		return refuse(http.StatusUnprocessableEntity, "after_seconds %v is not within 0 and a year", r.AfterSeconds)
+	if r.AfterSeconds > 366*86400 {
+		return refuse(http.StatusUnprocessableEntity, "after_seconds %v is more than a year", r.AfterSeconds)
+	}
+	for name := range r.Config.Configurable {
+		if len(r.Context) > 0 && !isReserved(name) {
+			return refuse(http.StatusBadRequest, "config.configurable and context are the same thing: give one of them")
+		}
 	}
 	return checkWebhook(r.Webhook)
 }
@@ -140,15 +152,16 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 		id = made.String()
 	}
 	run := record.Run{ID: id, Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
-		Delay: time.Duration(r.AfterSeconds * float64(time.Second)), Resumable: r.StreamResumable, Command: r.ofCommand}
+		Delay: time.Duration(max(0, r.AfterSeconds) * float64(time.Second)), Resumable: r.StreamResumable, Command: r.ofCommand}
 	if run.Strategy == "" {
 		run.Strategy = record.Enqueue
 	}
-	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.Context,
-		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable})
-	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: r.at(),
-		Durability: graphadapter.Durability(r.Durability), RecursionLimit: limitOf(a, r),
-		InterruptBefore: r.InterruptBefore, InterruptAfter: r.InterruptAfter, Trace: tracing.Carried(ctx)}
+	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.ownContext(),
+		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable, "durability": r.durability(),
+		"interrupt_before": r.InterruptBefore, "interrupt_after": r.InterruptAfter})
+	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpointIn(threadID, r.at()),
+		Durability: r.durability(), RecursionLimit: limitOf(a, r),
+		InterruptBefore: s.stops(threadID, spec, r.InterruptBefore), InterruptAfter: s.stops(threadID, spec, r.InterruptAfter), Trace: tracing.Carried(ctx)}
 	var err error
 	if start.Context, err = s.contextFor(ctx, spec.Name, contextOf(a, r)); err != nil {
 		return run, err
@@ -161,6 +174,25 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	}
 	run.Start = start
 	return run, err
+}
+
+// stops leaves of breakpoints those that a graph has nodes for. Clients send the same ones to all graphs.
+func (s *Server) stops(threadID string, spec *pregel.Spec, at breakpoints) []string {
+	return slices.DeleteFunc(slices.Clone([]string(at)), func(node string) bool {
+		unknown := node != "*" && !slices.ContainsFunc(spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
+		if unknown {
+			s.log.Warnw("a breakpoint is left out, as the graph has no such node", "thread", threadID, "graph", spec.Name, "node", node)
+		}
+		return unknown
+	})
+}
+
+// durability is when the run's progress is stored, "" for the default.
+func (r *runRequest) durability() graphadapter.Durability {
+	if r.Durability == "" && r.CheckpointDuring != nil && !*r.CheckpointDuring {
+		return graphadapter.DurabilityExit
+	}
+	return graphadapter.Durability(r.Durability)
 }
 
 func (r *runRequest) modes() []string {
@@ -186,14 +218,18 @@ func limitOf(a assistant.Assistant, r *runRequest) int {
 	return cmp.Or(r.Config.RecursionLimit, limit)
 }
 
+// ownContext is what a request says of the run's context, under either name.
+func (r *runRequest) ownContext() object {
+	if len(r.Context) > 0 {
+		return r.Context
+	}
+	return r.Config.Configurable
+}
+
 // contextOf is the run's context: the assistant's, and over it, field by field, the run's.
 func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage {
 	out := object{}
-	var own object
-	if !given(r.Context) || json.Unmarshal(r.Context, &own) != nil {
-		own = r.Config.Configurable
-	}
-	for _, from := range []object{a.Context, own} {
+	for _, from := range []object{a.Context, r.ownContext()} {
 		for name, v := range from {
 			if !isReserved(name) {
 				out[name] = v
@@ -238,9 +274,9 @@ func (c *command) into(start *thread.StartRequest, spec *pregel.Spec) error {
 	}
 	start.Control = &pregel.Command{}
 	if given(c.Update) {
-		var values object
-		if json.Unmarshal(c.Update, &values) != nil {
-			return refuse(http.StatusUnprocessableEntity, "command.update is no object of fields")
+		values, err := c.fields()
+		if err != nil {
+			return err
 		}
 		conversations := channelsOf(spec, nil)
 		for _, name := range namesOf(spec) {
@@ -255,6 +291,28 @@ func (c *command) into(start *thread.StartRequest, spec *pregel.Spec) error {
 	return c.route(start.Control)
 }
 
+// fields are what a command writes: an object of fields, or a list of pairs of a field's name and its value.
+func (c *command) fields() (values object, err error) {
+	if json.Unmarshal(c.Update, &values) == nil {
+		return values, nil
+	}
+	var pairs [][]json.RawMessage
+	err = json.Unmarshal(c.Update, &pairs)
+	values = object{}
+	for _, pair := range pairs {
+		var name string
+		if len(pair) != 2 || json.Unmarshal(pair[0], &name) != nil {
+			err = errors.New("no pair")
+			break
+		}
+		values[name] = pair[1]
+	}
+	if err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, "command.update is no object of fields, and no list of pairs of a field and its value")
+	}
+	return values, nil
+}
+
 // route reads where a command goes: a node, {"node", "input"}, or a list of these.
 func (c *command) route(into *pregel.Command) error {
 	if !given(c.Goto) {
@@ -266,7 +324,7 @@ func (c *command) route(into *pregel.Command) error {
 	}
 	for _, one := range all {
 		var node string
-		if json.Unmarshal(one, &node) == nil {
+		if given(one) && json.Unmarshal(one, &node) == nil {
 			into.Goto = append(into.Goto, pregel.Target{Node: node})
 			continue
 		}
@@ -274,7 +332,7 @@ func (c *command) route(into *pregel.Command) error {
 			Node  string          `json:"node"`
 			Input json.RawMessage `json:"input"`
 		}
-		if json.Unmarshal(one, &send) != nil || send.Node == "" {
+		if json.Unmarshal(one, &send) != nil || send.Node == "" || send.Input == nil {
 			return refuse(http.StatusUnprocessableEntity, "command.goto is no node, no {node, input} and no list of these")
 		}
 		into.Goto = append(into.Goto, pregel.Target{Node: send.Node, Send: true, Arg: pregel.Value(send.Input)})

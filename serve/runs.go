@@ -73,17 +73,9 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) batchRuns(w http.ResponseWriter, r *http.Request) error {
-	var bodies []runRequest
-	if err := read(w, r, &bodies); err != nil {
+	bodies, err := readBatch(w, r)
+	if err != nil {
 		return err
-	}
-	if len(bodies) == 0 || len(bodies) > 100 {
-		return refuse(http.StatusUnprocessableEntity, "%d runs at once: at least 1 and at most 100", len(bodies))
-	}
-	for _, b := range bodies {
-		if err := b.check(); err != nil {
-			return err
-		}
 	}
 	out := []runOut{}
 	for _, b := range bodies {
@@ -96,6 +88,35 @@ func (s *Server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	answer(w, http.StatusOK, out)
 	return nil
 }
+
+// readBatch reads a body that asks for several runs. How many they are is known before they are decoded, which takes more room than their
+// text.
+func readBatch(w http.ResponseWriter, r *http.Request) ([]runRequest, error) {
+	text, err := readText(w, r)
+	if err != nil {
+		return nil, err
+	}
+	var each []json.RawMessage
+	if json.Unmarshal(text, &each) != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, "the body is no list of runs")
+	}
+	if len(each) == 0 || len(each) > mostBatched {
+		return nil, refuse(http.StatusUnprocessableEntity, "%d runs at once: at least 1 and at most %d", len(each), mostBatched)
+	}
+	bodies := make([]runRequest, len(each))
+	for i, one := range each {
+		if err := decode(one, &bodies[i]); err != nil {
+			return nil, err
+		}
+		if err := bodies[i].check(); err != nil {
+			return nil, err
+		}
+	}
+	return bodies, nil
+}
+
+// mostBatched is how many runs may be asked for at once.
+const mostBatched = 100
 
 // beat is how often a response that waits says that it is still there.
 const beat = 5 * time.Second
@@ -186,8 +207,11 @@ func (s *Server) values(w http.ResponseWriter, r *http.Request, t record.Thread,
 	if err != nil {
 		return err
 	}
-	out := shown(outputOf(x.spec, v.Values), x.conversations)
-	if state := x.state(v, nil, nil); len(state.Interrupts) > 0 {
+	out, err := s.outputAt(r.Context(), x, v)
+	if err != nil {
+		return err
+	}
+	if state := x.state(v, nil); len(state.Interrupts) > 0 {
 		out["__interrupt__"] = raw(state.Interrupts)
 	}
 	answerOn(w, out)

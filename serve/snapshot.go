@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,14 +16,12 @@ import (
 	"superstep.dev/thread"
 )
 
-// place names a checkpoint.
-type place struct {
-	Thread     string            `json:"thread_id"`
-	Namespace  string            `json:"checkpoint_ns"`
-	Checkpoint string            `json:"checkpoint_id,omitempty"`
-	Run        string            `json:"run_id,omitempty"`
-	Map        map[string]string `json:"checkpoint_map,omitempty"`
-}
+// protocolVersion is the version of the agent server whose protocol this is, and libraryVersion that of the LangGraph whose graphs
+// behave as these do: clients look at them.
+const (
+	protocolVersion = "0.16.7"
+	libraryVersion  = "1.2.22"
+)
 
 // taskOut is a task that a checkpoint leads to.
 type taskOut struct {
@@ -85,7 +84,7 @@ func (x *renderer) runAt(at time.Time) *record.Run {
 
 // metadata is what a checkpoint says of itself.
 func (x *renderer) metadata(source string, step int, at time.Time) object {
-	m := object{}
+	m := object{"langgraph_version": raw(libraryVersion), "langgraph_api_version": raw(protocolVersion), "langgraph_host": raw("self-hosted")}
 	for name, v := range x.record.Metadata {
 		m[name] = v
 	}
@@ -94,7 +93,7 @@ func (x *renderer) metadata(source string, step int, at time.Time) object {
 	if r := x.runAt(at); r != nil {
 		maps.Copy(m, settingsOf(r.Kwargs))
 		maps.Copy(m, r.Metadata)
-		m["run_id"], m["assistant_id"] = raw(r.ID), raw(r.Assistant)
+		m["run_id"], m["assistant_id"], m["run_attempt"] = raw(r.ID), raw(r.Assistant), raw(1)
 	}
 	return m
 }
@@ -134,45 +133,50 @@ func (x *renderer) node(within []string, name string) *pregel.NodeSpec {
 	return &spec.Nodes[at]
 }
 
-// state shows a state; space leads to the subgraph that it is of, as the engine writes it.
-func (x *renderer) state(v thread.StateView, space, nodes []string) stateOut {
+// state shows a state of a level.
+func (x *renderer) state(v thread.StateView, in *level) stateOut {
 	out := nothing()
 	out.Values, out.Next = shown(v.Values, x.conversations), append([]string{}, v.Next...)
 	if v.Checkpoint == "" {
 		return out
 	}
-	out.Metadata, out.ID = x.metadata(v.Source, v.Step, v.CreatedAt), &v.Checkpoint
 	at := v.CreatedAt
 	if at.IsZero() {
 		at = x.record.Updated
 	}
 	out.Created = &at
-	out.Checkpoint = &place{Thread: x.thread, Namespace: spaceOf(x.thread, space), Checkpoint: v.Checkpoint}
-	if len(space) > 0 {
-		out.Checkpoint.Map = map[string]string{out.Checkpoint.Namespace: v.Checkpoint}
+	if in == nil {
+		out.Metadata = x.metadata(v.Source, v.Step, v.CreatedAt)
+	} else {
+		out.Metadata, out.Created = x.inner(v.Source, v.Step, in), cmp.Or(in.around.Created, &at)
 	}
+	out.Checkpoint = x.place(v.Checkpoint, in)
+	out.ID = &out.Checkpoint.Checkpoint
 	if v.Parent != "" {
-		out.Parent, out.ParentID = &place{Thread: x.thread, Namespace: out.Checkpoint.Namespace, Checkpoint: v.Parent}, &v.Parent
+		out.Parent = x.place(v.Parent, in)
+		out.ParentID = &out.Parent.Checkpoint
 	}
 	for _, t := range v.Tasks {
 		if !slices.Contains(v.Next, t.Node) && !t.Done {
 			out.Next = append(out.Next, t.Node)
 		}
-		task := x.task(t, space, nodes, v.Step)
+		task := x.task(t, &out, in, v.Step)
 		out.Tasks = append(out.Tasks, task)
 		out.Interrupts = append(out.Interrupts, task.Interrupts...)
 	}
 	return out
 }
 
-func (x *renderer) task(t thread.TaskView, space, nodes []string, step int) taskOut {
-	key := taskKey(space, step, t.Path)
-	task := taskOut{ID: taskID(x.thread, key), Name: t.Node, Path: pathOf(t), Interrupts: askedOf(t.Questions)}
+// task shows a task that a state leads to.
+func (x *renderer) task(t thread.TaskView, of *stateOut, in *level, step int) taskOut {
+	below := in.below(of, t, step)
+	nodes := below.nodes[:len(below.nodes)-1]
+	task := taskOut{ID: taskID(x.thread, strings.Join(below.space, "|")), Name: t.Node, Path: pathOf(t), Interrupts: askedOf(t.Questions)}
 	if t.Error != nil {
 		text := t.Error.Type + ": " + t.Error.Message
 		task.Error = &text
 	}
-	if t.Result != nil {
+	if t.Result != nil || t.Done {
 		result := object{}
 		for name, v := range t.Result {
 			if slices.Contains(namesOf(x.spec), name) || len(nodes) > 0 {
@@ -181,13 +185,12 @@ func (x *renderer) task(t thread.TaskView, space, nodes []string, step int) task
 		}
 		task.Result = raw(shown(result, x.conversations))
 	}
-	inner := append(slices.Clone(space), itoa(step+1)+"/"+t.Path)
 	switch n := x.node(nodes, t.Node); {
 	case t.State != nil:
-		state := x.state(*t.State, inner, append(slices.Clone(nodes), t.Node))
+		state := x.state(*t.State, below)
 		task.State = &state
-	case n != nil && n.Subgraph != "" && !t.Done && len(t.Questions) > 0:
-		task.Checkpoint = &place{Thread: x.thread, Namespace: spaceOf(x.thread, inner)}
+	case n != nil && n.Subgraph != "":
+		task.Checkpoint = &place{Thread: x.thread, Namespace: spaceOf(x.thread, below.space)}
 	}
 	return task
 }
@@ -202,13 +205,13 @@ func pathOf(t thread.TaskView) []any {
 	return []any{"__pregel_pull", t.Node}
 }
 
-// past shows a checkpoint of the history, of the subgraph that nodes lead to.
-func (x *renderer) past(c thread.CheckpointView, nodes []string) stateOut {
+// past shows a checkpoint of the history of a level.
+func (x *renderer) past(c thread.CheckpointView, in *level) stateOut {
 	if c.Step == -1 && c.Source == "input" {
 		c.Next = []string{pregel.Start}
 	}
 	return x.state(thread.StateView{Thread: x.thread, Graph: x.spec.Name, Checkpoint: c.Checkpoint, Source: c.Source, Step: c.Step,
-		CreatedAt: c.CreatedAt, Values: c.Values, Parent: c.Parent, Next: c.Next, Tasks: c.Tasks}, nil, nodes)
+		CreatedAt: c.CreatedAt, Values: c.Values, Parent: c.Parent, Next: c.Next, Tasks: c.Tasks}, in)
 }
 
 // threadOut is a thread.
@@ -227,12 +230,28 @@ type threadOut struct {
 	Extracted object `json:"extracted,omitempty"`
 }
 
+// outputAt is the output of a thread at its newest checkpoint, as clients see it. What tasks of a superstep that has not ended wrote is no
+// part of it, although the state shows it.
+func (s *Server) outputAt(ctx context.Context, x *renderer, v thread.StateView) (map[string]json.RawMessage, error) {
+	if slices.ContainsFunc(v.Tasks, func(t thread.TaskView) bool { return t.Done }) {
+		at, err := s.client.State(ctx, thread.StateRequest{Thread: v.Thread, Checkpoint: v.Checkpoint})
+		if err != nil {
+			return nil, err
+		}
+		v = at
+	}
+	return shown(outputOf(x.spec, v.Values), x.conversations), nil
+}
+
 // threadOf shows a thread as it is now.
 func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, error) {
 	out := threadOut{ID: t.ID, Created: t.Created, Updated: t.Updated, State: t.Updated, Metadata: t.Metadata, Status: t.Status(), Config: object{},
 		Interrupts: map[string][]asked{}}
 	if len(t.Runs) > 0 {
 		out.Config["configurable"] = raw(object{})
+	}
+	if !t.Busy() {
+		out.Error = t.Failure
 	}
 	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
 	if errors.Is(err, thread.ErrNotFound) || err == nil && v.Checkpoint == "" {
@@ -245,12 +264,17 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 	if err != nil {
 		return out, err
 	}
-	state := x.state(v, nil, nil)
-	out.Values = shown(outputOf(x.spec, v.Values), x.conversations)
+	state := x.state(v, nil)
+	if out.Values, err = s.outputAt(ctx, x, v); err != nil {
+		return out, err
+	}
 	if !t.Busy() {
-		out.Status, out.Error = record.StandsOf(v), t.Failure
+		out.Status = record.StandsOf(v)
 		if t.Failure != nil { // also one that the thread refused, and whose questions are still open
 			out.Status = record.Errors
+		}
+		if out.Error == nil && out.Status == record.Waits && t.Cancelled() {
+			out.Error = &record.Failure{Type: "UserInterrupt", Message: "the run was cancelled: a run without an input goes on from here"}
 		}
 	}
 	for _, task := range state.Tasks {

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -31,7 +32,7 @@ func (s *Server) getState(w http.ResponseWriter, r *http.Request) error {
 
 // stateAtBody names the checkpoint whose state is asked for.
 type stateAtBody struct {
-	Checkpoint checkpointRef `json:"checkpoint"`
+	Checkpoint checkpointRef `json:"checkpoint" says:"always"`
 	Subgraphs  bool          `json:"subgraphs"`
 }
 
@@ -48,9 +49,16 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 	if err != nil {
 		return err
 	}
-	nodes := nodesOf(at.Namespace)
-	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under, Checkpoint: at.CheckpointID, Subgraph: nodes, Subgraphs: subgraphs})
-	if errors.Is(err, thread.ErrNotFound) && at.CheckpointID == "" && at.Namespace == "" || err == nil && v.Checkpoint == "" && len(nodes) == 0 {
+	at.CheckpointID = checkpointIn(t.ID, at.CheckpointID)
+	if at.Namespace != "" {
+		out, err := inners{s}.at(r.Context(), t, at, subgraphs)
+		if err == nil {
+			answer(w, http.StatusOK, out)
+		}
+		return err
+	}
+	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under, Checkpoint: at.CheckpointID, Subgraphs: subgraphs})
+	if errors.Is(err, thread.ErrNotFound) && at.CheckpointID == "" || err == nil && v.Checkpoint == "" {
 		answer(w, http.StatusOK, nothing())
 		return nil
 	}
@@ -61,19 +69,8 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 	if err != nil {
 		return err
 	}
-	out := x.state(v, nil, nodes)
-	out.within(at.Namespace)
-	answer(w, http.StatusOK, out)
+	answer(w, http.StatusOK, x.state(v, nil))
 	return nil
-}
-
-// within says in which subgraph's namespace a state is, "" for none.
-func (o *stateOut) within(namespace string) {
-	for _, p := range []*place{o.Checkpoint, o.Parent} {
-		if p != nil && namespace != "" {
-			p.Namespace = namespace
-		}
-	}
 }
 
 // beforeRef is a checkpoint as clients write it: its id, an object with it, or a configuration with it.
@@ -109,51 +106,55 @@ type historyBody struct {
 func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	var body historyBody
 	if r.Method == http.MethodGet {
-		if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil {
+		if query := r.URL.Query(); query.Has("limit") {
+			n, err := strconv.Atoi(query.Get("limit"))
+			if err != nil {
+				return refuse(http.StatusUnprocessableEntity, "limit %q is no number", query.Get("limit"))
+			}
 			body.Limit = &n
 		}
 		body.Before = beforeRef(r.URL.Query().Get("before"))
 	} else if err := read(w, r, &body); err != nil {
 		return err
 	}
-	limit := 1
+	limit, least := 1, 1
+	if r.Method == http.MethodGet {
+		least = 0
+	}
 	if body.Limit != nil {
 		limit = *body.Limit
 	}
-	if limit < 0 || limit > mostListed {
-		return refuse(http.StatusUnprocessableEntity, "limit %d is not within 0 and %d", limit, mostListed)
+	if limit < least || limit > mostListed {
+		return refuse(http.StatusUnprocessableEntity, "limit %d is not within %d and %d", limit, least, mostListed)
 	}
 	t, err := s.record(r)
 	if err != nil {
 		return err
 	}
-	q := thread.HistoryRequest{Thread: t.Under, Before: string(body.Before), Subgraph: nodesOf(body.Checkpoint.Namespace), Values: true}
-	out, err := s.history(r, t, q, raw(body.Metadata), limit)
+	out, err := s.history(r.Context(), t, body, limit)
 	if err != nil {
 		return err
-	}
-	for i := range out {
-		out[i].within(body.Checkpoint.Namespace)
 	}
 	answer(w, http.StatusOK, out)
 	return nil
 }
 
 // history shows the checkpoints that a request asks for, without those that were rolled back.
-func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryRequest, metadata json.RawMessage, limit int) ([]stateOut, error) {
+func (s *Server) history(ctx context.Context, t record.Thread, body historyBody, limit int) ([]stateOut, error) {
 	out := []stateOut{}
-	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
+	q := thread.HistoryRequest{Thread: t.Under, Before: checkpointIn(t.ID, string(body.Before)), Values: true}
+	x, _, in, err := inners{s}.within(ctx, t, body.Checkpoint.Namespace)
 	if errors.Is(err, thread.ErrNotFound) {
 		return out, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	x, err := s.renderer(r.Context(), t, v.Graph)
-	if err != nil {
-		return nil, err
+	if in != nil {
+		q.Subgraph = in.nodes
 	}
-	made, err := s.client.History(r.Context(), q)
+	metadata := raw(body.Metadata)
+	made, err := s.client.History(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +162,7 @@ func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryReque
 		if len(out) == limit {
 			break
 		}
-		state := x.past(c, q.Subgraph)
+		state := x.past(c, in)
 		if slices.Contains(t.Hidden, c.Checkpoint) || string(metadata) != "null" && !contains(raw(state.Metadata), metadata) {
 			continue
 		}
@@ -172,10 +173,10 @@ func (s *Server) history(r *http.Request, t record.Thread, q thread.HistoryReque
 
 // updateBody is an update of a state.
 type updateBody struct {
-	Values       json.RawMessage `json:"values"`
-	AsNode       string          `json:"as_node"`
+	Values       json.RawMessage `json:"values" says:"null"`
+	AsNode       string          `json:"as_node" says:"word"`
 	Checkpoint   checkpointRef   `json:"checkpoint"`
-	CheckpointID string          `json:"checkpoint_id"`
+	CheckpointID string          `json:"checkpoint_id" says:"null"`
 }
 
 // updateOut is the checkpoint that an update has made, in the three forms in which clients look for it.
@@ -207,10 +208,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at := body.Checkpoint.CheckpointID
-	if at == "" {
-		at = body.CheckpointID
-	}
+	at := checkpointIn(t.ID, cmp.Or(body.Checkpoint.CheckpointID, body.CheckpointID))
 	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: spec.Name, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
 		Subgraph: nodesOf(body.Checkpoint.Namespace), By: by(r.Context())})
 	if err != nil {
@@ -220,8 +218,8 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.index.note(t.Line())
-	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: v.Checkpoint}
-	answer(w, http.StatusOK, updateOut{p, p, v.Checkpoint})
+	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: checkpointOut(t.ID, v.Checkpoint)}
+	answer(w, http.StatusOK, updateOut{p, p, p.Checkpoint})
 	return nil
 }
 

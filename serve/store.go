@@ -69,10 +69,10 @@ func (s memories) failed(err error) error {
 // itemBody names an item, and has what is written.
 type itemBody struct {
 	Namespace []string        `json:"namespace"`
-	Key       string          `json:"key"`
+	Key       string          `json:"key" says:"always"`
 	Value     json.RawMessage `json:"value"`
-	Index     json.RawMessage `json:"index"`
-	TTL       *float64        `json:"ttl"` // minutes
+	Index     json.RawMessage `json:"index" says:"null"`
+	TTL       *float64        `json:"ttl" says:"null"` // minutes
 }
 
 // item reads a body that names an item.
@@ -179,10 +179,10 @@ func (s memories) deleteItem(w http.ResponseWriter, r *http.Request) error {
 // itemSearch is what is searched.
 type itemSearch struct {
 	page
-	Prefix     []string        `json:"namespace_prefix"`
-	Filter     json.RawMessage `json:"filter"`
-	Query      string          `json:"query"`
-	RefreshTTL *bool           `json:"refresh_ttl"`
+	Prefix     []string        `json:"namespace_prefix" says:"null"`
+	Filter     json.RawMessage `json:"filter" says:"null"`
+	Query      string          `json:"query" says:"null"`
+	RefreshTTL *bool           `json:"refresh_ttl" says:"null"`
 }
 
 func (s memories) searchItems(w http.ResponseWriter, r *http.Request) error {

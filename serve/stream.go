@@ -21,10 +21,12 @@ func (s *Server) streamRoutes() []route {
 
 // streaming is one client's stream of one run.
 type streaming struct {
-	server    *Server
-	out       *sse
-	thread    string
-	run       string
+	server *Server
+	out    *sse
+	thread string
+	run    string
+	// prefix is before the ids of events, where they are of several runs.
+	prefix    string
 	modes     []string
 	subgraphs bool
 	resumable bool
@@ -128,7 +130,7 @@ func (f *streaming) follow(ctx context.Context, t record.Thread) error {
 	if err != nil {
 		return err
 	}
-	if run := t.Run(f.run); run != nil && run.Place != "" {
+	if run := t.Run(f.run); run != nil && run.Place != "" && len(f.modes) > 0 {
 		if err := f.told(ctx, t, *run); err != nil {
 			return err
 		}
@@ -195,7 +197,7 @@ func (f *streaming) send(e event, at rank) error {
 	}
 	id := ""
 	if f.resumable {
-		id = at.id()
+		id = f.prefix + at.id()
 	}
 	if err := f.out.send(e.name, e.data, id); err != nil {
 		return errSent
@@ -210,52 +212,6 @@ func graphOf(t record.Thread, run record.Run) string {
 		return run.Start.Graph
 	}
 	return t.Graph
-}
-
-// threadStream follows the runs of a thread, one after the other, until the client goes.
-func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.record(r)
-	if err != nil {
-		return err
-	}
-	out := newSSE(w)
-	defer out.close()
-	known := map[string]bool{}
-	for _, run := range t.Runs {
-		known[run.ID] = run.Over()
-	}
-	followed := s.records.Follow(t)
-	defer followed.Leave()
-	for {
-		for _, run := range t.Runs {
-			if known[run.ID] {
-				continue
-			}
-			known[run.ID] = true
-			if err := s.oneOf(r.Context(), out, t, run); err != nil {
-				(&streaming{server: s, out: out, thread: t.ID, run: run.ID}).ended(r.Context(), err)
-				return nil
-			}
-		}
-		next, err := followed.Until(r.Context(), func(next record.Thread) bool { return next.Version > t.Version })
-		if err != nil {
-			return nil // the client has gone, or the thread
-		}
-		t = next
-	}
-}
-
-// oneOf sends the events of one of a thread's runs, and that it is done.
-func (s *Server) oneOf(ctx context.Context, out *sse, t record.Thread, run record.Run) error {
-	modes, subgraphs, err := askedFor(run)
-	if err != nil {
-		return err
-	}
-	f := &streaming{server: s, out: out, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: true}
-	if err := f.follow(ctx, t); err != nil {
-		return err
-	}
-	return out.send("metadata", map[string]string{"status": "run_done", "run_id": run.ID}, "done-"+run.ID)
 }
 
 // askedFor are the modes that a run was asked for in.

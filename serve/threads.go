@@ -68,24 +68,39 @@ func resourceOf(t record.Thread) access.Resource {
 type threadBody struct {
 	ThreadID string `json:"thread_id"`
 	Metadata object `json:"metadata"`
-	IfExists string `json:"if_exists"`
+	IfExists string `json:"if_exists" says:"word"`
+	// TTL is taken, and not acted upon: threads stay until they are deleted.
+	TTL threadTTL `json:"ttl"`
 	// Steps make a state without a run: one checkpoint each.
 	Steps []madeStep `json:"supersteps"`
 }
 
 // madeStep is what one step of a state that is made without a run writes.
 type madeStep struct {
-	Updates []stepUpdate `json:"updates"`
+	Updates []stepUpdate `json:"updates" says:"always"`
+}
+
+// threadTTL is for how long a thread is wanted.
+type threadTTL struct {
+	Strategy string  `json:"strategy" says:"word"`
+	Minutes  float64 `json:"ttl"`
+}
+
+// UnmarshalJSON takes an object, or the minutes alone.
+func (t *threadTTL) UnmarshalJSON(text []byte) error {
+	type plain threadTTL
+	return json.Unmarshal(text, (*plain)(t))
 }
 
 type stepUpdate struct {
-	Values json.RawMessage `json:"values"`
-	AsNode string          `json:"as_node"`
+	Values json.RawMessage `json:"values" says:"null"`
+	AsNode string          `json:"as_node" says:"always"`
 }
 
 // metadataBody is metadata that is merged into what is there.
 type metadataBody struct {
-	Metadata object `json:"metadata"`
+	Metadata object    `json:"metadata"`
+	TTL      threadTTL `json:"ttl"`
 }
 
 func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
@@ -178,43 +193,55 @@ func (s *Server) deleteThread(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// threadFilter says which threads are searched for.
+type threadFilter struct {
+	Metadata object `json:"metadata"`
+	Values   object `json:"values"`
+	Status   string `json:"status" says:"word"`
+}
+
+// threadCount is the body of a request to count: that of a search, without what a page is.
+type threadCount threadFilter
+
 type threadSearch struct {
 	page
-	IDs      []string `json:"ids"`
-	Metadata object   `json:"metadata"`
-	Values   object   `json:"values"`
-	Status   string   `json:"status"`
+	threadFilter
+	IDs []string `json:"ids"`
 	// Extract are paths into a thread, by the names under which what is there is told.
 	Extract map[string]string `json:"extract"`
 }
 
-// foundThreads are the threads that a search finds, as the index has them, in order.
-func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.Line, threadSearch, error) {
-	var q threadSearch
+// threadSearchIn reads the body of a search.
+func threadSearchIn(w http.ResponseWriter, r *http.Request) (q threadSearch, err error) {
 	if err := read(w, r, &q); err != nil {
-		return nil, q, err
+		return q, err
 	}
 	if err := errors.Join(q.check("thread_id", "status", "created_at", "updated_at", "state_updated_at"), q.selects(of[threadOut](), "context")); err != nil {
-		return nil, q, err
+		return q, err
 	}
 	if err := q.checkExtract(); err != nil {
-		return nil, q, err
+		return q, err
 	}
 	for _, id := range q.IDs {
 		if _, err := uuid.Parse(id); err != nil {
-			return nil, q, refuse(http.StatusBadRequest, "ids: %q is no UUID", id)
+			return q, refuse(http.StatusBadRequest, "ids: %q is no UUID", id)
 		}
 	}
+	return q, nil
+}
+
+// foundThreads are the threads that a search finds, as the index has them, in order.
+func (s *Server) foundThreads(r *http.Request, q threadSearch) ([]record.Line, error) {
 	if !slices.Contains([]string{"", record.Idle, record.Busy, record.Waits, record.Errors}, q.Status) {
-		return nil, q, refuse(http.StatusUnprocessableEntity, "status %q is none of idle, busy, interrupted and error", q.Status)
+		return nil, refuse(http.StatusUnprocessableEntity, "status %q is none of idle, busy, interrupted and error", q.Status)
 	}
 	g, err := granted(r.Context(), access.Resource{Kind: access.Threads})
 	if err != nil {
-		return nil, q, err
+		return nil, err
 	}
 	lines, err := s.lines(r.Context(), q)
 	if err != nil {
-		return nil, q, err
+		return nil, err
 	}
 	wanted := raw(q.Metadata)
 	lines = slices.DeleteFunc(lines, func(l record.Line) bool {
@@ -225,7 +252,7 @@ func (s *Server) foundThreads(w http.ResponseWriter, r *http.Request) ([]record.
 		lines, err = s.withValues(r.Context(), lines, raw(q.Values))
 	}
 	slices.SortFunc(lines, q.order)
-	return lines, q, err
+	return lines, err
 }
 
 // lines are all threads, or those whose ids are asked for.
@@ -287,7 +314,11 @@ func (q threadSearch) order(a, b record.Line) int {
 }
 
 func (s *Server) searchThreads(w http.ResponseWriter, r *http.Request) error {
-	lines, q, err := s.foundThreads(w, r)
+	q, err := threadSearchIn(w, r)
+	if err != nil {
+		return err
+	}
+	lines, err := s.foundThreads(r, q)
 	if err != nil {
 		return err
 	}
@@ -316,7 +347,11 @@ func (s *Server) searchThreads(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) countThreads(w http.ResponseWriter, r *http.Request) error {
-	lines, _, err := s.foundThreads(w, r)
+	var q threadCount
+	if err := read(w, r, &q); err != nil {
+		return err
+	}
+	lines, err := s.foundThreads(r, threadSearch{threadFilter: threadFilter(q)})
 	if err == nil {
 		answer(w, http.StatusOK, len(lines))
 	}

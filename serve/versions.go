@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/google/uuid"
@@ -17,21 +18,25 @@ import (
 // assistantBody is what callers say of an assistant.
 type assistantBody struct {
 	ID          string  `json:"assistant_id"`
-	GraphID     string  `json:"graph_id"`
+	GraphID     string  `json:"graph_id" says:"word"`
 	Name        *string `json:"name"`
-	Description *string `json:"description"`
+	Description *string `json:"description" says:"null"`
 	Config      object  `json:"config"`
 	Context     object  `json:"context"`
 	Metadata    object  `json:"metadata"`
-	IfExists    string  `json:"if_exists"`
+	IfExists    string  `json:"if_exists" says:"word"`
 }
 
 // change is what the body changes. Config and context say the same thing, so they may not say two.
 func (b *assistantBody) change() (assistant.Change, error) {
-	var own object
-	if given(b.Config[assistant.Configurable]) && json.Unmarshal(b.Config[assistant.Configurable], &own) != nil {
-		return assistant.Change{}, refuse(http.StatusUnprocessableEntity, "config.configurable is no object")
+	var of config
+	if json.Unmarshal(raw(b.Config), &of) != nil {
+		return assistant.Change{}, refuse(http.StatusUnprocessableEntity, "config does not fit: configurable is an object, tags a list of strings and recursion_limit a number")
 	}
+	if err := fits(raw(b.Config), reflect.TypeOf(of), "config"); err != nil {
+		return assistant.Change{}, err
+	}
+	own := of.Configurable
 	if len(own) > 0 && len(b.Context) > 0 && !bytes.Equal(raw(own), raw(b.Context)) {
 		return assistant.Change{}, refuse(http.StatusBadRequest, "config.configurable and context are the same thing: give one of them")
 	}
@@ -246,9 +251,6 @@ func (s assistants) setLatest(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		return err
-	}
-	if body.Version < 1 {
-		return refuse(http.StatusUnprocessableEntity, "version %d is below 1", body.Version)
 	}
 	if before.ID == assistantID(before.Graph) && before.Version == body.Version {
 		answer(w, http.StatusOK, before)

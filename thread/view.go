@@ -215,7 +215,7 @@ type TaskView struct {
 	Done      bool              `json:"done,omitempty"`
 	Questions []Question        `json:"questions,omitempty"`
 	Error     *pregel.NodeError `json:"error,omitempty"`
-	// Result is what it wrote, by field, at a checkpoint that was asked for by its id: the last of several writes to one field.
+	// Result is what it wrote when it finished, by field: the last of several writes to one field.
 	Result map[string]json.RawMessage `json:"result,omitempty"`
 	// State is the state of the task's subgraph, while it has one and it was asked for.
 	State *StateView `json:"state,omitempty"`

@@ -100,7 +100,7 @@ func outline(p *Program, t *Thread, r *Record, newest bool, nodes []string) (*Sn
 		}
 		task := TaskSnapshot{Name: tr.task.Node, Path: tr.task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error,
 			State: p.inner(t, rec, newest, nodes)}
-		if !newest && rec.Done {
+		if rec.Done {
 			task.Wrote = rec.Update
 		}
 		if newest && rec.Done {

@@ -93,10 +93,12 @@ func (l *Loop) start(tr *taskRun) {
 		l.end(tr)
 	case n.sub != nil && !l.askAgain && l.childWaits(tr):
 		l.end(tr)
+		tr.asks(l, l.prog.openWithin(l.thread, tr.rec, l.nodes))
 	case n.sub != nil:
 		l.startChild(tr)
 	case !l.askAgain && len(tr.rec.open()) > 0:
 		l.end(tr)
+		tr.asks(l, tr.rec.open())
 	case tr.task.node == 0:
 		l.startEntry(tr)
 	default:
@@ -234,6 +236,11 @@ func (l *Loop) emission(tr *taskRun, e Emission) {
 // ask notes a task's questions.
 func (l *Loop) ask(tr *taskRun, questions []Question) {
 	tr.rec.Questions = questions
+	tr.asks(l, questions)
+}
+
+// asks reports what a task asks: one whose questions are still open does not run, and asks them as if it had.
+func (tr *taskRun) asks(l *Loop, questions []Question) {
 	l.emit(Event{Kind: EventInterrupt, Task: tr.task, Questions: questions, Work: l.work})
 	l.emit(Event{Kind: EventTaskEnd, Task: tr.task, Questions: questions})
 }

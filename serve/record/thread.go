@@ -25,6 +25,8 @@ type Thread struct {
 	Stands string `json:"stands,omitempty"`
 	// Failure is why the last run failed, nil when it did not.
 	Failure *Failure `json:"failure,omitempty"`
+	// Edits counts the updates of the state from outside.
+	Edits int64 `json:"edits,omitempty"`
 	// Commands counts the runs that commands began.
 	Commands int64 `json:"commands,omitempty"`
 	// Hidden are checkpoints that a rollback took back.
@@ -223,6 +225,17 @@ func (t *Thread) Line() Line {
 // Place is where a list has the line, and how new it is.
 func (l Line) Place() (id string, created time.Time, version int64, deleted bool) {
 	return l.ID, l.Created, l.Version, l.Deleted
+}
+
+// Cancelled reports whether the run that ended last was cancelled.
+func (t *Thread) Cancelled() bool {
+	var last Run
+	for _, r := range t.Runs {
+		if r.Over() && !r.Ended.Before(last.Ended) {
+			last = r
+		}
+	}
+	return last.Status == Interrupted
 }
 
 // Status is the thread's, as far as its record knows.

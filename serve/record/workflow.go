@@ -387,6 +387,7 @@ func (k *keeper) delete(ctx workflow.Context) (Thread, error) {
 func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
 	k.updates++
 	k.thread.Stands, k.thread.Failure = n.Stands, nil
+	k.thread.Edits++
 	k.thread.Hidden = append(k.thread.Hidden, n.Hidden...)
 	k.changed(ctx)
 	k.tell(ctx)

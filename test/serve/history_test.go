@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,14 +13,16 @@ import (
 func TestHistoryOfASubgraph(t *testing.T) {
 	w := newWorld(t)
 	type place struct {
-		Namespace  string `json:"checkpoint_ns"`
-		Checkpoint string `json:"checkpoint_id"`
+		Namespace  string            `json:"checkpoint_ns"`
+		Checkpoint string            `json:"checkpoint_id"`
+		Map        map[string]string `json:"checkpoint_map,omitempty"`
 	}
 	type state struct {
-		Values map[string]any `json:"values"`
-		At     *place         `json:"checkpoint"`
-		Parent *place         `json:"parent_checkpoint"`
-		Tasks  []struct {
+		Values   map[string]any `json:"values"`
+		Metadata map[string]any `json:"metadata"`
+		At       *place         `json:"checkpoint"`
+		Parent   *place         `json:"parent_checkpoint"`
+		Tasks    []struct {
 			Name   string         `json:"name"`
 			Path   []any          `json:"path"`
 			At     *place         `json:"checkpoint"`
@@ -40,6 +45,112 @@ func TestHistoryOfASubgraph(t *testing.T) {
 	}
 	require.Equal(t, "draft", all[1].Tasks[0].Name)
 	require.Equal(t, map[string]any{"draft": "draft of x"}, all[1].Tasks[0].Result)
+
+	// Each is read by what it is called, with or without those around it.
+	for _, s := range all {
+		for _, at := range []object{{"checkpoint_ns": s.At.Namespace, "checkpoint_id": s.At.Checkpoint},
+			{"checkpoint_ns": s.At.Namespace, "checkpoint_id": s.At.Checkpoint, "checkpoint_map": s.At.Map}} {
+			var one state
+			require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/state/checkpoint", object{"checkpoint": at}, &one))
+			require.Equal(t, s.Values, one.Values)
+			require.Equal(t, s.At, one.At)
+		}
+		require.Equal(t, map[string]string{"": outer.At.Checkpoint, inner.Namespace: s.At.Checkpoint}, s.At.Map)
+		require.Equal(t, map[string]any{"": outer.At.Checkpoint}, s.Metadata["parents"])
+		require.Equal(t, 404, w.ask("GET", "/threads/"+id+"/state/"+s.At.Checkpoint, nil, nil), "it is none of the thread itself")
+	}
+	require.Equal(t, 404, w.ask("POST", "/threads/"+id+"/state/checkpoint", object{"checkpoint": object{"checkpoint_ns": "child:x"}}, nil))
+	other := w.thread()
+	require.Equal(t, 404, w.ask("GET", "/threads/"+other+"/state/"+outer.At.Checkpoint, nil, nil), "another thread has no such checkpoint")
+}
+
+// What stays open when another question is answered is asked again, and what the answered task wrote shows in the state alone until its
+// superstep has ended.
+func TestAPartOfTheAnswers(t *testing.T) {
+	w := newWorld(t)
+	id := w.thread()
+	type question struct {
+		ID    string
+		Value struct{ Who string }
+	}
+	var asked struct {
+		Open []question `json:"__interrupt__"`
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "panel", "input": object{"subject": "s"}}, &asked))
+	require.Len(t, asked.Open, 2)
+	byWho := map[string]string{}
+	for _, q := range asked.Open {
+		byWho[q.Value.Who] = q.ID
+	}
+	raw, err := json.Marshal(object{"assistant_id": "panel", "command": object{"resume": object{byWho["legal"]: "ok"}}, "stream_mode": []string{"updates", "values"}})
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(w.request("POST", "/threads/"+id+"/runs/stream", bytes.NewReader(raw)))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	again := map[string][]question{}
+	for _, e := range events(t, resp.Body, func(sent) bool { return false }) {
+		var of struct {
+			Open []question `json:"__interrupt__"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(e.Data), &of))
+		again[e.Event] = append(again[e.Event], of.Open...)
+	}
+	for _, mode := range []string{"updates", "values"} {
+		require.Len(t, again[mode], 1, mode)
+		require.Equal(t, byWho["finance"], again[mode][0].ID, mode)
+	}
+	var thread, state struct {
+		Values struct{ Votes []string }
+		Tasks  []struct {
+			Name   string
+			Result *struct{ Votes []string }
+		}
+	}
+	require.Equal(t, 200, w.ask("GET", "/threads/"+id, nil, &thread))
+	require.Empty(t, thread.Values.Votes)
+	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/state", nil, &state))
+	require.Equal(t, []string{"legal: ok"}, state.Values.Votes)
+	require.Equal(t, "legal", state.Tasks[0].Name)
+	require.Equal(t, []string{"legal: ok"}, state.Tasks[0].Result.Votes)
+	require.Nil(t, state.Tasks[1].Result)
+}
+
+// A thread's stream tells what it is asked for, over runs, and goes on behind the last event that a client has.
+func TestStreamsOfAThread(t *testing.T) {
+	w := newWorld(t)
+	id := w.thread()
+	follow := func(after, modes string) *http.Response {
+		req := w.request("GET", "/threads/"+id+"/stream"+modes, nil)
+		req.Header.Set("Last-Event-ID", after)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+		t.Cleanup(func() { require.NoError(t, resp.Body.Close()) })
+		return resp
+	}
+	require.Equal(t, 422, w.ask("GET", "/threads/"+id+"/stream?stream_modes=nope", nil, nil))
+	runs, life, edits := follow("", ""), follow("", "?stream_modes=lifecycle"), follow("", "?stream_modes=state_update")
+	for _, note := range []string{"1", "2"} {
+		require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait",
+			object{"assistant_id": "steps", "input": object{"note": note}, "stream_mode": []string{"updates"}, "stream_resumable": true}, nil))
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/state", object{"values": object{"note": "3"}, "as_node": "c"}, nil))
+	upto := func(resp *http.Response, n int) []sent {
+		seen := 0
+		return events(t, resp.Body, func(sent) bool { seen++; return seen == n })
+	}
+	const ofARun = 1 + 3 + 1 // its beginning, three updates, its end
+	all := upto(runs, 2*ofARun)
+	require.Equal(t, all, upto(follow("0", ""), 2*ofARun))
+	for _, have := range []int{1, 3, ofARun, ofARun + 2} {
+		require.Equal(t, all[have:], upto(follow(all[have-1].ID, ""), 2*ofARun-have), "behind %d", have)
+	}
+	for _, e := range upto(life, 4) {
+		require.Equal(t, "metadata", e.Event)
+	}
+	edit := upto(edits, 1)
+	require.Equal(t, "state_update", edit[0].Event)
+	require.Contains(t, edit[0].Data, `"note":"3"`)
 }
 
 // Tasks that were sent say so, and in what order.
