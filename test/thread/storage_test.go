@@ -46,9 +46,12 @@ func withStorage(t *testing.T, s *rig.Server, dir string) *shared {
 	return &shared{&rig.Server{T: t, Client: c, Temporal: s.Temporal, Queue: s.Queue}, dir, values}
 }
 
+// steady is a worker's silence that a busy machine seldom reaches: values are large here, and no worker is lost.
+const steady = 10 * time.Second
+
 // work runs a worker with the storage.
 func (s *shared) work(graphs ...superstep.Runnable) (stop func()) {
-	return s.WorkWith(superstep.WorkerConfig{Graphs: graphs, Storage: s.storage})
+	return s.WorkWith(superstep.WorkerConfig{Graphs: graphs, Storage: s.storage, LostAfter: steady})
 }
 
 // objects are the files of the storage, and their bytes together.
