@@ -286,10 +286,11 @@ func value[T any](r *rig, threadID, channel string) T {
 	r.t.Helper()
 	state, err := r.client.State(r.t.Context(), thread.StateRequest{Thread: threadID})
 	r.until("a worker tells the state of "+threadID, func() bool { // one that is busy with a large state may take longer than a reader waits
-		if errors.Is(err, thread.ErrNoWorker) {
-			state, err = r.client.State(r.t.Context(), thread.StateRequest{Thread: threadID})
+		if late := errors.Is(err, thread.ErrNoWorker) || errors.Is(err, thread.ErrBusy); !late {
+			return true
 		}
-		return !errors.Is(err, thread.ErrNoWorker)
+		state, err = r.client.State(r.t.Context(), thread.StateRequest{Thread: threadID})
+		return err == nil
 	})
 	require.NoError(r.t, err)
 	var v T

@@ -160,7 +160,7 @@ func (w *world) log(thread string) []string {
 
 func (w *world) eventually(what string, f func() bool) {
 	w.Helper()
-	require.Eventually(w, f, 60*time.Second, 50*time.Millisecond, what)
+	require.Eventually(w, f, 3*time.Minute, 50*time.Millisecond, what)
 }
 
 func (w *world) statuses(thread string) []string {
