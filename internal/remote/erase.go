@@ -347,8 +347,9 @@ func (e *eraser) wholeOrGone(ctx context.Context, id, run string) error {
 	return err
 }
 
-// goneWithin bounds the time that a server is given to remove what it has taken the request for.
-const goneWithin = time.Minute
+// goneWithin bounds the time that a server is given to remove what it has taken the request for: a run that has just ended takes it up
+// to half a minute when it has nothing else to do.
+const goneWithin = 5 * time.Minute
 
 // until asks again and again; what says what was waited for in vain.
 func (c *server) until(ctx context.Context, what string, gone func() (bool, error)) error {

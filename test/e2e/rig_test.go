@@ -26,7 +26,7 @@ import (
 
 const (
 	// patience bounds every wait: it only ends tests that hang.
-	patience = 90 * time.Second
+	patience = 4 * time.Minute
 	poll     = 10 * time.Millisecond
 )
 

@@ -31,6 +31,10 @@ func TestProcessesWriteAtOnce(t *testing.T) {
 			}
 			require.Zero(t, w.ProcessState.ExitCode(), w.output)
 		}
+		require.Eventually(t, func() bool { // it says each before it writes the next
+			_, err := s.Get(t.Context(), []string{"own", "killed"}, "1")
+			return err == nil
+		}, testPatience, 10*time.Millisecond)
 		killed.kill(t)
 		said := strings.Fields(killed.output.String())
 		require.NotEmpty(t, said)
