@@ -76,8 +76,8 @@ type WorkerConfig struct {
 	// LostAfter is after how much silence a worker that runs tasks is taken for lost, and its tasks are given to another one; 0 means
 	// [DefaultLostAfter], which a recovery mostly waits for. Where machines stand still for longer than that (a processor that is
 	// throttled or shared, a pause of a virtual machine), a task that nobody lost runs again: give more there. A task that is to end
-	// hears so with its next heartbeat, within a third of this time. Never less than [LeastLostAfter]. The
-	// worker that decides on a run gives it to the tasks that it schedules, so give the same to all workers of the task queue.
+	// hears so with its next heartbeat, within a third of this time. NewWorker refuses less than [LeastLostAfter] with ErrBadInput. It
+	// is the heartbeat timeout (Temporal) of the tasks that this worker schedules: give the same to all workers of the task queue.
 	LostAfter time.Duration
 	// Gate verifies answers to approvals, and is asked again right before what was approved is done. Nil is closed: such a
 	// worker takes no answer to an approval and does nothing that needs one. All workers of a queue need the same gate.
