@@ -168,16 +168,20 @@ func (c *effectCall) traced(kind string) TracedCall {
 	return TracedCall{Kind: kind, Effect: c.effect.Name, Key: c.entry.Key}
 }
 
-// seekDuplicate asks the outside about a call that came back to an execution which had lost its task meanwhile: whoever has the
-// task has looked up, or called. A target that heeds the key has one write whatever happened.
+// seekDuplicate asks the outside about a call that came back to an execution which had lost its task meanwhile, or which has called
+// again for one that was lost. Either call may be the first to arrive: of a Lookup that tells the first write, whoever wrote second
+// learns that there are two. A target that heeds the key has one write whatever happened.
 func (c *effectCall) seekDuplicate(ctx context.Context, receipt pregel.Value) {
-	if c.t.env.Duplicate == nil || c.t.env.Lease == nil || c.t.env.Lease.Held() == nil ||
-		c.effect.Target == ledger.TargetKeyed || c.effect.Lookup == nil {
+	env := c.t.env
+	if env.Duplicate == nil || env.Lease == nil || c.effect.Target == ledger.TargetKeyed || c.effect.Lookup == nil {
+		return
+	}
+	if alone := c.entry.Attempts <= 1 && env.Lease.Held() == nil; alone {
 		return
 	}
 	f, err := lookUp(context.WithoutCancel(ctx), c.timeout, nil, &c.effect, &c.entry)
 	if err == nil && f.Receipt != nil && !pregel.IsNull(f.Receipt) && !bytes.Equal(f.Receipt, receipt) {
-		c.t.env.Duplicate(c.effect.Name)
+		env.Duplicate(c.effect.Name)
 	}
 }
 

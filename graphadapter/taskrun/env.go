@@ -44,7 +44,8 @@ type Env struct {
 	// Warn is told of what went wrong without harm to the task: a cache that cannot be used, a result
 	// that is too large to be remembered. It must not block. Nil logs it.
 	Warn func(error)
-	// Duplicate is told of a write that the outside has twice, by the effect's name: this execution lost its task while it called.
+	// Duplicate is told of a write that the outside has twice, by the effect's name: this execution lost its task while it called,
+	// or has called again for one that was lost.
 	// Nil hears of none, and none is looked for.
 	Duplicate func(effect string)
 	// Tracer makes spans of what the task does; nil makes none.

@@ -89,7 +89,7 @@ var (
 	RecoveryTime = &Figure{Name: "superstep_recovery", Kind: Seconds, Buckets: pauses,
 		Help: "From the last sign of life of a lost worker until its task or segment runs again."}
 	Duplicates = &Figure{Name: "superstep_effect_duplicates", Kind: Counter, Labels: []string{"effect"},
-		Help: "Duplicate writes that were found: a call came back to an execution that had lost its task, and the outside has another receipt under the key."}
+		Help: "Duplicate writes that were found: a call came back to an execution that had lost its task, or had called again, and the outside has another receipt under the key."}
 )
 
 // Figures of all threads that the server's index lists. Each worker tells the same of the graphs that it serves.
