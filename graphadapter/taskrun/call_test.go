@@ -195,3 +195,51 @@ func TestAfterALossAPersonIsAsked(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoCallsAgainSeeksADuplicate: the call of the lost execution arrives when the one that goes on for it has looked, and before it calls.
+func TestWhoCallsAgainSeeksADuplicate(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		arrives bool // the first call does
+		found   int
+	}{
+		{"the first call never arrives", false, 0},
+		{"it arrives just before the second", true, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var receipts []pregel.Value
+				do := func(context.Context, string, pregel.Value) (pregel.Value, error) {
+					return nil, errors.New("no answer")
+				}
+				e := graphadapter.Effect{Name: "payments.refund", Target: ledger.TargetLookupOnly,
+					Do: func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) { return do(ctx, key, params) },
+					Lookup: func(context.Context, string, pregel.Value) (graphadapter.Finding, error) {
+						if len(receipts) == 0 {
+							return graphadapter.Finding{Status: ledger.FindingNotFound}, nil
+						}
+						return graphadapter.Finding{Status: ledger.FindingCommitted, Receipt: receipts[0]}, nil
+					}}
+				receipt, journal, found := "", mustJournal(t, nil), 0
+				env := Env{Journal: journal, Lease: &heldUntil{}, Duplicate: func(string) { found++ }}
+				if _, err := attemptOf(t, oneNode(payOnce(&receipt), e), env); err == nil {
+					t.Fatal("the first execution went well")
+				}
+				do = func(context.Context, string, pregel.Value) (pregel.Value, error) {
+					if c.arrives {
+						receipts = append(receipts, pregel.Value(`"rf-1"`))
+					}
+					receipts = append(receipts, pregel.Value(`"rf-2"`))
+					return pregel.Value(`"rf-2"`), nil
+				}
+				env.Suspect = true
+				if _, err := attemptOf(t, oneNode(payOnce(&receipt), e), env); err != nil || receipt != "rf-2" {
+					t.Fatalf("got %q, %v", receipt, err)
+				}
+				if found != c.found {
+					t.Errorf("found %d duplicates, want %d", found, c.found)
+				}
+			})
+		})
+	}
+}
