@@ -102,7 +102,7 @@ func (f GraphFuture[Out]) Get(ctx workflow.Context) (Out, error) {
 		}
 		output = program.Output(th)
 	}
-	return decodeOutput[Out](f.graph.Name(), output, nil)
+	return decodeOutput[Out](f.graph.Name(), pregel.HoldAll(output), nil)
 }
 
 // failure is why a run ended without finishing.

@@ -55,7 +55,7 @@ func (g *Graph[Out]) Invoke(ctx context.Context, input any, opts ...RunOption) (
 	ended, err := taskrun.Invoke(ctx, g.adapter, pregel.Input{Value: run.Input}, options)
 	runtime.ConcludeView(&view, ended, err)
 	events.Complete(&view, ended.Questions)
-	return resultOf[Out](view, err, options.Decoded)
+	return resultOf[Out](runtime.Rest{View: view}, err, options.Decoded)
 }
 
 func (g *Graph[Out]) invokeNested(ctx context.Context, run runtime.Start) (Result[Out], error) {
@@ -63,7 +63,7 @@ func (g *Graph[Out]) invokeNested(ctx context.Context, run runtime.Start) (Resul
 	if err != nil {
 		return Result[Out]{}, err
 	}
-	return resultOf[Out](thread.View{Graph: g.Name(), Status: thread.StatusFinished, Output: output}, nil, nil)
+	return resultOf[Out](runtime.Rest{View: thread.View{Graph: g.Name(), Status: thread.StatusFinished, Output: output}}, nil, nil)
 }
 
 // Thread returns the thread of that id on a runtime. It begins with its first run. An id has at most 200 bytes.
@@ -88,7 +88,7 @@ func (g *Graph[Out]) ClearCache(ctx context.Context, nodes ...string) error {
 }
 
 // decodeOutput fills a result from the output channels, and checks that every one of them decodes.
-func decodeOutput[Out any](graph string, values map[string]pregel.Value, decoded *sync.Map) (Out, error) {
+func decodeOutput[Out any](graph string, values map[string]pregel.Held, decoded *sync.Map) (Out, error) {
 	var out Out
 	t := reflect.TypeFor[Out]()
 	if !isState(t) {
@@ -96,7 +96,7 @@ func decodeOutput[Out any](graph string, values map[string]pregel.Value, decoded
 	}
 	sc, s := newScope(graph, ""), schemaOf(t)
 	sc.decoded = decoded
-	s.bind(&out, sc, pregel.HoldAll(values))
+	s.bind(&out, sc, values)
 	s.load(&out)
 	return out, sc.failure()
 }
@@ -125,9 +125,9 @@ func Draw(spec *pregel.Spec, format string) (string, error) {
 }
 
 // decodeReturned is what an entrypoint returned last, the zero value when it has not.
-func decodeReturned[Out any](graph string, values map[string]pregel.Value) (Out, error) {
+func decodeReturned[Out any](graph string, values map[string]pregel.Held) (Out, error) {
 	var out Out
-	raw := values[pregel.FunctionOutput]
+	raw := values[pregel.FunctionOutput].Value()
 	if raw == nil {
 		return out, nil
 	}

@@ -44,7 +44,7 @@ func (t *Thread[Out]) Start(ctx context.Context, input any, opts ...RunOption) e
 // Wait returns when the thread's run waits for answers, stopped at a breakpoint, or ended. The end of ctx ends only
 // the waiting. Without any run it returns [thread.ErrNotFound]. An output that does not fit Out is a *[StateError].
 func (t *Thread[Out]) Wait(ctx context.Context) (Result[Out], error) {
-	return t.result(t.runtime.WaitRun(ctx, t.graph, t.id))
+	return t.result(runtime.Resting(t.runtime.WaitRun(ctx, t.graph, t.id)))
 }
 
 // Invoke is Start and Wait, in one call of a [Client] for new input: the thread's open run takes the input as a turn. A thread that has
@@ -322,22 +322,22 @@ type Result[Out any] struct {
 }
 
 // result decodes a view, as resultOf. What the client has decoded of the thread's output before is not decoded again.
-func (t *Thread[Out]) result(view thread.View, cause error) (Result[Out], error) {
-	return resultOf[Out](view, cause, t.runtime.Decoded(t.id))
+func (t *Thread[Out]) result(rest runtime.Rest, cause error) (Result[Out], error) {
+	return resultOf[Out](rest, cause, t.runtime.Decoded(t.id))
 }
 
-// resultOf decodes a view; cause is what the runtime knows of a failure, or why it has no view.
-func resultOf[Out any](view thread.View, cause error, decoded *sync.Map) (Result[Out], error) {
+// resultOf decodes how a run rests; cause is what the runtime knows of a failure, or why it has no view.
+func resultOf[Out any](view runtime.Rest, cause error, decoded *sync.Map) (Result[Out], error) {
 	r := Result[Out]{Status: view.Status, Questions: view.Questions, Drained: view.Drained, Paused: view.Paused}
 	switch view.Status {
 	case thread.StatusFailed, thread.StatusTimedOut, thread.StatusOutOfBudget, thread.StatusCancelled, thread.StatusTerminated:
-		return r, runError(view, cause)
+		return r, runError(view.View, cause)
 	}
 	if cause != nil {
 		return r, cause
 	}
 	var err error
-	r.Output, err = decodeOutput[Out](view.Graph, view.Output, decoded)
+	r.Output, err = decodeOutput[Out](view.Graph, view.Held(), decoded)
 	return r, err
 }
 

@@ -24,7 +24,7 @@ func (s *ThreadState[Out]) UnmarshalJSON(text []byte) error {
 	var read ThreadState[Out]
 	err := json.Unmarshal(text, &read.StateView)
 	if err == nil {
-		read.State, err = decodeOutput[Out](read.Graph, read.Values, nil)
+		read.State, err = decodeOutput[Out](read.Graph, pregel.HoldAll(read.Values), nil)
 	}
 	if err == nil {
 		*s = read
@@ -52,7 +52,7 @@ func (t *Thread[Out]) typed(view thread.StateView, err error) (ThreadState[Out],
 		return ThreadState[Out]{}, err
 	}
 	out := ThreadState[Out]{StateView: view}
-	out.State, err = decodeOutput[Out](t.graph.Spec.Name, view.Values, nil)
+	out.State, err = decodeOutput[Out](t.graph.Spec.Name, pregel.HoldAll(view.Values), nil)
 	return out, err
 }
 

@@ -213,7 +213,9 @@ func TestWhoCallsAgainSeeksADuplicate(t *testing.T) {
 					return nil, errors.New("no answer")
 				}
 				e := graphadapter.Effect{Name: "payments.refund", Target: ledger.TargetLookupOnly,
-					Do: func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) { return do(ctx, key, params) },
+					Do: func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) {
+						return do(ctx, key, params)
+					},
 					Lookup: func(context.Context, string, pregel.Value) (graphadapter.Finding, error) {
 						if len(receipts) == 0 {
 							return graphadapter.Finding{Status: ledger.FindingNotFound}, nil

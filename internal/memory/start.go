@@ -165,11 +165,11 @@ func (m *Runtime) Decoded(threadID string) *sync.Map {
 }
 
 // InvokeRun implements runtime.Runtime.
-func (m *Runtime) InvokeRun(ctx context.Context, g *graphadapter.Graph, r runtime.Start) (thread.View, error) {
+func (m *Runtime) InvokeRun(ctx context.Context, g *graphadapter.Graph, r runtime.Start) (runtime.Rest, error) {
 	if v, err := m.StartRun(ctx, g, r); err != nil {
-		return v, err
+		return runtime.Resting(v, err)
 	}
-	return m.WaitRun(ctx, g, r.Thread)
+	return runtime.Resting(m.WaitRun(ctx, g, r.Thread))
 }
 
 // stopped records how the run of that number stopped. One that was updated while it was held has been succeeded by that.

@@ -150,11 +150,11 @@ func (m *Runtime) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread
 }
 
 // AnswerRun implements runtime.Runtime.
-func (m *Runtime) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.View, error) {
+func (m *Runtime) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (runtime.Rest, error) {
 	if _, err := m.ResumeRun(ctx, g, r); err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
-	return m.WaitRun(ctx, g, r.Thread)
+	return runtime.Resting(m.WaitRun(ctx, g, r.Thread))
 }
 
 // replyTo is what whoever answers is told.

@@ -139,7 +139,8 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 	if !req.Rest {
 		return c.goingOn(last), nil
 	}
-	return w.shown(ctx, run, reply)
+	rest, err := w.shown(ctx, run, reply)
+	return rest.Whole(), err
 }
 
 // ofGraph refuses a request for another graph than the thread's.

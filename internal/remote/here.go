@@ -7,6 +7,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/acked"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
@@ -46,7 +47,7 @@ func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error)
 		return view, ctx.Err() // the server's records tell
 	}
 	c.ended.note(req.Thread, true)
-	c.outputs.keep(req.Thread, ended.Output, nil)
+	c.outputs.keep(req.Thread, pregel.HoldAll(ended.Output))
 	return ended, nil
 }
 

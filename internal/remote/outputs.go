@@ -23,15 +23,11 @@ type output struct {
 	decoded *sync.Map                  // see runtime.Runtime.Decoded
 }
 
-// keep keeps the long lists of a thread's output, and forgets the ones before. Those that are held already are not copied.
-func (o *outputs) keep(thread string, values map[string]pregel.Value, held map[string]pregel.Held) {
+// keep keeps the long lists of a thread's output, and forgets the ones before.
+func (o *outputs) keep(thread string, values map[string]pregel.Held) {
 	before, _ := o.of(thread)
 	now := output{lists: map[string]*pregel.HadList{}, decoded: before.decoded}
-	for name, v := range values {
-		list, ok := held[name]
-		if !ok {
-			list = pregel.Hold(v)
-		}
+	for name, list := range values {
 		if had := pregel.HadOf(list, before.lists[name]); had != nil {
 			now.lists[name] = had
 		}

@@ -34,22 +34,22 @@ func (c *Threads) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread
 }
 
 // AnswerRun implements runtime.Runtime. The answer's own update returns when the run rests.
-func (c *Threads) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.View, error) {
+func (c *Threads) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (runtime.Rest, error) {
 	if err := noAnswer(g, r); err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	w := c.waiterFor(r.Thread)
 	taken, err := c.answer(ctx, r, w.request(true))
 	if err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	if taken.rest != nil {
-		v, stands, err := w.rested(ctx, taken.run, *taken.rest)
+		rest, stands, err := w.rested(ctx, taken.run, *taken.rest)
 		if err != nil || stands {
-			return v, cmp.Or(err, causeOf(v))
+			return rest, cmp.Or(err, causeOf(rest.View))
 		}
 	}
-	return c.WaitRun(ctx, g, r.Thread)
+	return runtime.Resting(c.WaitRun(ctx, g, r.Thread))
 }
 
 func noAnswer(g *graphadapter.Graph, r thread.ResumeRequest) error {

@@ -21,52 +21,52 @@ import (
 // InvokeRun implements runtime.Runtime. New input for a thread is one call: a run that is open takes it as a turn, a thread that
 // has none begins with it, and the reply comes when the run rests. A thread whose last run is over takes more calls, as its
 // state is needed.
-func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
-	view, err := c.invoke(ctx, g, req)
-	if err == nil && view.Status == thread.StatusRunning {
-		view, err = c.Wait(ctx, view.Thread)
+	rest, err := c.invoke(ctx, g, req)
+	if err == nil && rest.Status == thread.StatusRunning {
+		rest, err = runtime.Resting(c.Wait(ctx, rest.Thread))
 	}
-	if err == nil && view.Failure != nil && view.Failure.Type == protocol.ErrTypeBadInput {
-		return thread.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: view.Graph, Thread: view.Thread, Message: view.Failure.Message}
+	if err == nil && rest.Failure != nil && rest.Failure.Type == protocol.ErrTypeBadInput {
+		return runtime.Rest{}, &thread.Error{Kind: thread.ErrBadInput, Graph: rest.Graph, Thread: rest.Thread, Message: rest.Failure.Message}
 	}
-	return view, cmp.Or(err, causeOf(view))
+	return rest, cmp.Or(err, causeOf(rest.View))
 }
 
-func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (thread.View, error) {
+func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	if req.Input == nil || req.NewThread || req.Checkpoint != "" || req.Resume != nil || req.Control != nil || c.cfg.Identity != "" {
-		return c.StartRun(ctx, g, req)
+		return runtime.Resting(c.StartRun(ctx, g, req))
 	}
 	if err := runtime.CheckStart(req); err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	if c.ended.within(req.Thread, endedFor) {
-		return c.StartRun(ctx, g, req)
+		return runtime.Resting(c.StartRun(ctx, g, req))
 	}
 	if err := c.admitStart(ctx, g, &req); err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	if (here{c}).may(req) {
 		view, err := here{c}.start(ctx, req)
 		if !errors.Is(err, errNotNew) {
 			c.invoked.note(req.Thread, true)
-			return view, err
+			return runtime.Resting(view, err)
 		}
 	}
 	c.invoked.note(req.Thread, true)
-	view, err := c.startOrTurn(ctx, req)
+	rest, err := c.startOrTurn(ctx, req)
 	if errors.Is(err, errEnded) {
 		c.ended.note(req.Thread, true)
-		return c.StartRun(ctx, g, req)
+		return runtime.Resting(c.StartRun(ctx, g, req))
 	}
-	return view, err
+	return rest, err
 }
 
 // startOrTurn gives a thread new input by update-with-start, and returns when the run rests. The start carries the input, and the
 // update has the same id as the input: a run that has begun with it is given nothing twice, and a caller who is lost between
 // the two loses nothing. It fails with errEnded when the thread's last run is over.
-func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.View, error) {
+func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (runtime.Rest, error) {
 	since := time.Now()
 	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
 	in := protocol.GraphInput{Graph: req.Graph, ID: cmp.Or(req.ID, uuid.NewString()), Input: input, Asked: asked, Noted: req.Served, Trace: tracing.Carried(ctx)}
@@ -77,11 +77,11 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	turn.RestRequest = w.request(true)
 	fields, err := memoFields(in, in.ID)
 	if err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	options := c.startOptions(req.Thread, in.Graph, fields, has)
 	options.WorkflowIDConflictPolicy, options.EnableEagerStart = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, false
@@ -101,46 +101,46 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (thread.Vi
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
 	case errors.As(err, &already):
-		return thread.View{}, errEnded
+		return runtime.Rest{}, errEnded
 	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err)):
 		return c.turnAgain(ctx, w, last, turn, since, err)
 	default:
 		err = c.explainUpdate(ctx, err, req.Thread)
 	}
 	if err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	return w.shown(ctx, run, reply)
 }
 
 // turnAgain goes on with a turn whose call had no outcome, because of why: it takes longer, or nobody takes it. A run that the call
 // has started has the input, and says so by the id that it was started under; an open run is given the same turn again.
-func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, since time.Time, why error) (thread.View, error) {
+func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, since time.Time, why error) (runtime.Rest, error) {
 	now, err := c.lastRun(ctx, last.thread)
 	switch {
 	case err != nil:
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	case now == nil:
-		return thread.View{}, c.explain(why, last.graph, last.thread)
+		return runtime.Rest{}, c.explain(why, last.graph, last.thread)
 	case c.callOf(now.described) == turn.ID:
 		if err := c.beganWhole(ctx, now.thread, now.runID, since); err != nil {
-			return thread.View{}, err
+			return runtime.Rest{}, err
 		}
 		return c.begun(ctx, now)
 	}
 	var reply protocol.RestReply
 	run, err := c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
 	if err != nil {
-		return thread.View{}, err
+		return runtime.Rest{}, err
 	}
 	return w.shown(ctx, run, reply)
 }
 
 // begun is the view of a run that this call has started, when it rests. A run that nobody begins is waited for as long as there are
 // workers that may.
-func (c *Threads) begun(ctx context.Context, now *lastRun) (thread.View, error) {
+func (c *Threads) begun(ctx context.Context, now *lastRun) (runtime.Rest, error) {
 	if !now.open {
-		return c.goingOn(now), nil
+		return runtime.Rest{View: c.goingOn(now)}, nil
 	}
 	var reply protocol.RestReply
 	w := c.waiterFor(now.thread)
@@ -149,7 +149,7 @@ func (c *Threads) begun(ctx context.Context, now *lastRun) (thread.View, error) 
 	case err == nil:
 		return w.shown(ctx, run, reply)
 	case unanswered(err) || ctx.Err() != nil:
-		return thread.View{}, notBegun(err, now)
+		return runtime.Rest{}, notBegun(err, now)
 	}
-	return c.goingOn(now), nil // too many wait, or it has just ended: its history tells
+	return runtime.Rest{View: c.goingOn(now)}, nil // too many wait, or it has just ended: its history tells
 }

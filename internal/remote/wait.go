@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -11,6 +13,7 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/history"
+	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -35,8 +38,8 @@ func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error
 			}
 			return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
 		}
-		if view, stands, err := w.rested(ctx, run, reply); err != nil || stands {
-			return view, err
+		if rest, stands, err := w.rested(ctx, run, reply); err != nil || stands {
+			return rest.Whole(), err
 		}
 	}
 }
@@ -81,25 +84,32 @@ func (w waiter) ask(ctx context.Context) (reply protocol.RestReply, run string, 
 }
 
 // shown is rested with StatusRunning where the run goes on again by now.
-func (w waiter) shown(ctx context.Context, run string, reply protocol.RestReply) (thread.View, error) {
-	view, stands, err := w.rested(ctx, run, reply)
+func (w waiter) shown(ctx context.Context, run string, reply protocol.RestReply) (runtime.Rest, error) {
+	rest, stands, err := w.rested(ctx, run, reply)
 	if err == nil && !stands {
-		view = thread.View{Thread: w.thread, RunID: run, Status: thread.StatusRunning}
+		rest = runtime.Rest{View: thread.View{Thread: w.thread, RunID: run, Status: thread.StatusRunning}}
 	}
-	return view, err
+	return rest, err
 }
 
-// rested is the view of a run as it told when it came to rest, or had ended; stands is false when it goes on, or may. What did not
-// fit the reply is asked for.
-func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply) (v thread.View, stands bool, err error) {
+// rested is a run as it told when it came to rest, or had ended; stands is false when it goes on, or may.
+func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply) (rest runtime.Rest, stands bool, err error) {
 	w.ended.note(w.thread, reply.Ends)
+	if !reply.Ends || reply.Status == protocol.StatusFinished {
+		rest.Long = w.complete(reply.Stands)
+	}
+	rest.View, stands, err = w.standing(ctx, run, reply)
+	if err != nil || !stands {
+		return rest, stands, err
+	}
+	maps.DeleteFunc(rest.Long, func(name string, _ pregel.Held) bool { return rest.Output[name] != nil }) // it was asked for
+	w.outputs.keep(w.thread, rest.Held())
+	return rest, true, nil
+}
+
+// standing is the view of what the reply tells. What did not fit the reply is asked for.
+func (w waiter) standing(ctx context.Context, run string, reply protocol.RestReply) (v thread.View, stands bool, err error) {
 	last, s := &lastRun{thread: w.thread, runID: run}, reply.Stands
-	held := w.complete(s)
-	defer func() {
-		if err == nil && stands {
-			w.outputs.keep(w.thread, v.Output, held)
-		}
-	}()
 	switch {
 	case reply.Moved:
 		return v, false, nil
@@ -134,13 +144,13 @@ func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply
 	return v, v.Held || !v.Status.Unfinished(), nil
 }
 
-// complete puts what the waiter has in place of what the reply tells by what is new in it. A reply to an earlier call may be in terms
-// of what the waiter has no more: then the values are asked for. It returns these values as the next turn's are made of them.
+// complete returns the long lists of the output of which the reply tells what is new: what the waiter has, with that. A reply to an
+// earlier call may be in terms of what the waiter has no more: then the values are asked for.
 func (w waiter) complete(s *protocol.Standing) map[string]pregel.Held {
-	if s == nil || s.State == nil {
+	if s == nil || s.State == nil || s.State.Status == protocol.StatusRunning {
 		return nil
 	}
-	held := map[string]pregel.Held{}
+	long := map[string]pregel.Held{}
 	var given map[string]pregel.Value
 	if sent, err := json.Marshal(w.input); err == nil && len(s.Grown) > 0 { // as the run got it
 		given = protocol.GivenBy(sent)
@@ -151,12 +161,11 @@ func (w waiter) complete(s *protocol.Standing) map[string]pregel.Held {
 			s.State = nil
 			return nil
 		}
-		if s.State.Snapshot.Values == nil {
-			s.State.Snapshot.Values = map[string]pregel.Value{}
+		if s.State.Output == nil || slices.Contains(s.State.Output, name) {
+			long[name] = v
 		}
-		held[name], s.State.Snapshot.Values[name] = v, v.Value()
 	}
-	return held
+	return long
 }
 
 func standingView(last *lastRun, s *protocol.Standing) thread.View {

@@ -26,7 +26,7 @@ type Runtime interface {
 	// waitRun returns when the thread's run waits for answers, stopped at a breakpoint, or ended.
 	WaitRun(ctx context.Context, g *graphadapter.Graph, thread string) (thread.View, error)
 	// invokeRun is both, in as few calls as the runtime can.
-	InvokeRun(ctx context.Context, g *graphadapter.Graph, r Start) (thread.View, error)
+	InvokeRun(ctx context.Context, g *graphadapter.Graph, r Start) (Rest, error)
 	// decoded is where callers keep what they have decoded of the thread's output, a jsonfit.Kept by what it is of; nil for nowhere.
 	Decoded(thread string) *sync.Map
 	// showRun returns what is known of the thread, also while its run goes on.
@@ -34,7 +34,7 @@ type Runtime interface {
 	// resumeRun answers questions, all or none of them, and returns when the answers are accepted.
 	ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.ResumeReply, error)
 	// answerRun is both resumeRun and waitRun, in as few calls as the runtime can.
-	AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (thread.View, error)
+	AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (Rest, error)
 	// stateOf returns a thread's state, now or at a checkpoint.
 	StateOf(ctx context.Context, g *graphadapter.Graph, r thread.StateRequest) (thread.StateView, error)
 	// historyOf returns checkpoints, newest first.
