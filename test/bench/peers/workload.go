@@ -108,7 +108,7 @@ func (w *workload) calledBy(caller string) bool {
 		return w.talks() && (w.turn > 1 || w.turns > 0)
 	case !w.long():
 		return true
-	case w.talks():
+	case w.talks(), w.graph == callsGraph: // as a program does that has the graph, which LangGraph's callers do
 		return caller == "thread"
 	}
 	return caller == "client"
