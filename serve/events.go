@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
@@ -28,7 +30,11 @@ type teller struct {
 	named         map[string]bool
 	// emitted are the messages that each task under way has streamed.
 	emitted map[string][]string
+	about   about
 }
+
+// about is what was told last of where a message comes from: the pieces of one have it in common.
+type about struct{ given, shown json.RawMessage }
 
 func newTeller(x *renderer, run record.Run, modes []string) *teller {
 	return &teller{thread: x.thread, graph: x.spec.Name, run: run, modes: modes, conversations: x.conversations,
@@ -245,21 +251,21 @@ func (t *teller) message(task string, data json.RawMessage, suffix string) []eve
 	if json.Unmarshal(data, &both) != nil || len(both) != 2 {
 		return nil
 	}
-	var meta object
 	var p piece
-	if json.Unmarshal(both[1], &meta) != nil || json.Unmarshal(both[0], &p) != nil {
+	if json.Unmarshal(both[0], &p) != nil || !t.describe(both[1]) {
 		return nil
 	}
-	t.describe(meta)
-	whole := messageOut(both[0])
 	streams := p.Role == "assistant"
+	whole := sync.OnceValue(func() json.RawMessage { return messageOut(both[0]) })
 	var out []event
 	if t.wants("messages-tuple") {
-		shown := whole
+		var shown json.RawMessage
 		if streams {
 			shown = raw(p.chunk(t.calls[p.ID]))
+		} else {
+			shown = whole()
 		}
-		out = append(out, event{"messages" + suffix, []json.RawMessage{shown, raw(meta)}})
+		out = append(out, event{"messages" + suffix, pair(shown, t.about.shown)})
 	}
 	if !slices.Contains(t.emitted[task], p.ID) {
 		t.emitted[task] = append(t.emitted[task], p.ID)
@@ -270,23 +276,28 @@ func (t *teller) message(task string, data json.RawMessage, suffix string) []eve
 		}
 	}
 	if t.wants("messages") {
-		out = append(out, t.wholeMessage(p, streams, whole, meta, suffix)...)
+		out = append(out, t.wholeMessage(p, streams, whole, suffix)...)
 	}
 	if t.wants("events") {
-		out = append(out, event{"events" + suffix, t.callback("on_chat_model_stream", map[string]any{"chunk": whole})})
+		out = append(out, event{"events" + suffix, t.callback("on_chat_model_stream", map[string]any{"chunk": whole()})})
 	}
 	return out
 }
 
+// pair is a list of two values.
+func pair(a, b json.RawMessage) json.RawMessage {
+	return slices.Concat([]byte("["), a, []byte(","), b, []byte("]"))
+}
+
 // wholeMessage shows a message as far as it has come.
-func (t *teller) wholeMessage(p piece, streams bool, whole json.RawMessage, meta object, suffix string) []event {
+func (t *teller) wholeMessage(p piece, streams bool, whole func() json.RawMessage, suffix string) []event {
 	var out []event
 	if !t.named[p.ID] {
 		t.named[p.ID] = true
-		out = append(out, event{"messages/metadata" + suffix, map[string]any{p.ID: map[string]any{"metadata": meta}}})
+		out = append(out, event{"messages/metadata" + suffix, map[string]any{p.ID: map[string]any{"metadata": t.about.shown}}})
 	}
 	if !streams {
-		return append(out, event{"messages/complete" + suffix, []json.RawMessage{whole}})
+		return append(out, event{"messages/complete" + suffix, []json.RawMessage{whole()}})
 	}
 	if t.partials[p.ID] == nil {
 		t.partials[p.ID] = &partial{id: p.ID}
@@ -303,8 +314,15 @@ func (t *teller) runMetadata() object {
 	return out
 }
 
-// describe adds to the metadata of a message what clients look for.
-func (t *teller) describe(meta object) {
+// describe makes of the metadata of a message what clients look for. It reports false for what is none.
+func (t *teller) describe(given json.RawMessage) bool {
+	if t.about.given != nil && bytes.Equal(given, t.about.given) {
+		return true
+	}
+	var meta object
+	if json.Unmarshal(given, &meta) != nil || meta == nil {
+		return false
+	}
 	if space := meta.text("langgraph_checkpoint_ns"); space != "" {
 		meta["langgraph_checkpoint_ns"] = raw(spaceOf(t.thread, splitSpace(space)))
 	}
@@ -315,4 +333,6 @@ func (t *teller) describe(meta object) {
 	}
 	meta["run_id"], meta["thread_id"] = raw(t.run.ID), raw(t.thread)
 	meta["graph_id"], meta["assistant_id"] = raw(t.graph), raw(t.run.Assistant)
+	t.about = about{given, raw(meta)}
+	return true
 }

@@ -199,24 +199,39 @@ type piece struct {
 	ToolCalls []callIn        `json:"tool_calls"`
 }
 
+// chunk is a piece of a message as LangChain streams it. Calls are those pieces of calls whose arguments are whole by themselves.
+type chunk struct {
+	Content       json.RawMessage `json:"content"`
+	Kwargs        struct{}        `json:"additional_kwargs"`
+	Response      struct{}        `json:"response_metadata"`
+	Type          string          `json:"type"`
+	Name          *string         `json:"name"`
+	ID            string          `json:"id"`
+	Calls         []chunkCall     `json:"tool_calls"`
+	InvalidCalls  []chunkCall     `json:"invalid_tool_calls"`
+	UsageMetadata *struct{}       `json:"usage_metadata"`
+	CallChunks    []callChunk     `json:"tool_call_chunks"`
+	Position      *string         `json:"chunk_position"`
+}
+
+type callChunk struct {
+	Name  *string `json:"name"`
+	Args  string  `json:"args"`
+	ID    *string `json:"id"`
+	Index int     `json:"index"`
+	Type  string  `json:"type"`
+}
+
+type chunkCall struct {
+	Name string  `json:"name"`
+	Args object  `json:"args"`
+	ID   *string `json:"id"`
+	Type string  `json:"type"`
+}
+
 // chunk is a piece as LangChain streams it. calls counts the calls of tools that the message has so far.
-func (p piece) chunk(calls int) object {
-	out := object{"id": raw(p.ID), "type": raw("AIMessageChunk"), "content": p.content(), "name": raw(nil), "additional_kwargs": raw(object{}),
-		"response_metadata": raw(object{}), "tool_calls": raw([]any{}), "invalid_tool_calls": raw([]any{}), "usage_metadata": raw(nil), "chunk_position": raw(nil)}
-	type callChunk struct {
-		Name  *string `json:"name"`
-		Args  string  `json:"args"`
-		ID    *string `json:"id"`
-		Index int     `json:"index"`
-		Type  string  `json:"type"`
-	}
-	type callOut struct {
-		Name string  `json:"name"`
-		Args object  `json:"args"`
-		ID   *string `json:"id"`
-		Type string  `json:"type"`
-	}
-	chunks, parsed := []callChunk{}, []callOut{} // parsed are those pieces whose arguments are whole by themselves
+func (p piece) chunk(calls int) chunk {
+	out := chunk{ID: p.ID, Type: "AIMessageChunk", Content: p.content(), Calls: []chunkCall{}, InvalidCalls: []chunkCall{}, CallChunks: []callChunk{}}
 	for _, c := range p.ToolCalls {
 		at := callChunk{Args: c.Function.Arguments, Type: "tool_call_chunk", Index: max(calls-1, 0)}
 		if c.ID != "" {
@@ -226,13 +241,12 @@ func (p piece) chunk(calls int) object {
 		if c.Function.Name != "" {
 			at.Name = &c.Function.Name
 		}
-		chunks = append(chunks, at)
+		out.CallChunks = append(out.CallChunks, at)
 		var args object
 		if text := cmp.Or(at.Args, "{}"); json.Unmarshal([]byte(text), &args) == nil {
-			parsed = append(parsed, callOut{Name: c.Function.Name, Args: args, ID: at.ID, Type: "tool_call"})
+			out.Calls = append(out.Calls, chunkCall{Name: c.Function.Name, Args: args, ID: at.ID, Type: "tool_call"})
 		}
 	}
-	out["tool_call_chunks"], out["tool_calls"] = raw(chunks), raw(parsed)
 	return out
 }
 

@@ -15,7 +15,7 @@ func TestAChunkHasTheCallsThatAreWholeByThemselves(t *testing.T) {
 	} {
 		var p piece
 		require.NoError(t, json.Unmarshal([]byte(`{"id":"m","role":"assistant","content":"","tool_calls":[`+pieces+`]}`), &p))
-		require.JSONEq(t, want, string(p.chunk(0)["tool_calls"]))
+		require.JSONEq(t, want, string(raw(p.chunk(0).Calls)))
 	}
 }
 

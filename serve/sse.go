@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -18,7 +20,14 @@ type sse struct {
 	w    http.ResponseWriter
 	ctrl *http.ResponseController
 	stop chan struct{}
+	// due says that something was written and has not been sent.
+	due chan struct{}
+	// closed says that the request is over: from then on its response is not to be touched.
+	closed bool
 }
+
+// errSent says that the client has gone.
+var errSent = errors.New("the client does not read")
 
 // writeTimeout is how long a client may take to read what was written to it.
 const writeTimeout = 30 * time.Second
@@ -30,25 +39,36 @@ func newSSE(w http.ResponseWriter) *sse {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	s := &sse{w: w, ctrl: http.NewResponseController(w), stop: make(chan struct{})}
+	s := &sse{w: w, ctrl: http.NewResponseController(w), stop: make(chan struct{}), due: make(chan struct{}, 1)}
 	if s.ctrl.Flush() == nil { // clients wait for the headers before they do anything else
-		go s.beats()
+		go s.sends()
 	}
 	return s
 }
 
-func (s *sse) close() { close(s.stop) }
+// close ends the stream. What was written is sent with the end of the request.
+func (s *sse) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	close(s.stop)
+}
 
-func (s *sse) beats() {
+// sends sends what is written: an event that is alone at once, those that come meanwhile together.
+func (s *sse) sends() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
+		var err error
 		select {
 		case <-tick.C:
-			if s.put([]byte(": heartbeat\n\n")) != nil {
-				return
-			}
+			err = s.put([]byte(": heartbeat\n\n"))
+		case <-s.due:
+			err = s.flush()
 		case <-s.stop:
+			return
+		}
+		if err != nil {
 			return
 		}
 	}
@@ -56,9 +76,12 @@ func (s *sse) beats() {
 
 // send writes an event; without an id it has none.
 func (s *sse) send(event string, data any, id string) error {
-	text, err := json.Marshal(data)
-	if err != nil {
-		return err
+	text, is := data.(json.RawMessage)
+	if !is || len(text) == 0 || bytes.ContainsAny(text, "\r\n") { // it is not one line yet
+		var err error
+		if text, err = json.Marshal(data); err != nil {
+			return err
+		}
 	}
 	out := fmt.Appendf(nil, "event: %s\ndata: %s\n", event, text)
 	if id != "" {
@@ -70,11 +93,27 @@ func (s *sse) send(event string, data any, id string) error {
 func (s *sse) put(text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return errSent
+	}
 	if err := s.ctrl.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	if _, err := s.w.Write(text); err != nil {
 		return err
+	}
+	select {
+	case s.due <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (s *sse) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
 	}
 	return s.ctrl.Flush()
 }

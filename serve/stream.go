@@ -116,9 +116,6 @@ func (f *streaming) ended(ctx context.Context, err error) {
 	}
 }
 
-// errSent says that the client has gone.
-var errSent = errors.New("the client does not read")
-
 // follow sends the events of the run until it has ended.
 func (f *streaming) follow(ctx context.Context, t record.Thread) error {
 	if f.after == nil && !f.bare {

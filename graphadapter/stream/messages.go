@@ -97,14 +97,22 @@ func (s *Shaper) unsee(t *pregel.Task) {
 	delete(s.emitted, t.Key())
 }
 
-// metadata says where a message comes from, under LangGraph's names.
+// metadata says where a message comes from, under LangGraph's names. The pieces of a message come of one task.
 func (b *batch) metadata() any {
-	t := b.event.Task
-	return struct {
+	t, s := b.event.Task, b.shaper
+	if s.about.task == t && s.about.step == b.event.Step {
+		return s.about.text
+	}
+	text, err := encode(struct {
 		Step      int      `json:"langgraph_step"`
 		Node      string   `json:"langgraph_node"`
 		Triggers  []string `json:"langgraph_triggers"`
 		Path      []any    `json:"langgraph_path"`
 		Namespace string   `json:"langgraph_checkpoint_ns"`
-	}{b.event.Step, t.Node, b.graph.triggersOf(t), pathOf(t), t.Space()}
+	}{b.event.Step, t.Node, b.graph.triggersOf(t), pathOf(t), t.Space()})
+	if err != nil && b.err == nil {
+		b.err = err
+	}
+	s.about = about{t, b.event.Step, text}
+	return text
 }

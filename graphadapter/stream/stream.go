@@ -60,6 +60,14 @@ type Shaper struct {
 	loaded  string            // the checkpoint that it began at
 	seen    map[string]bool   // messages by id
 	emitted map[string][]string
+	about   about
+}
+
+// about is the metadata that was told last, which the pieces of one message have in common.
+type about struct {
+	task *pregel.Task
+	step int
+	text json.RawMessage
 }
 
 // New returns a Shaper for a thread that gives chunks of these modes, and with subgraphs also those of subgraphs.
