@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 )
 
 // maxBody bounds a request's body, in bytes: four times what a thread's input may have. maxDepth bounds how deep objects and lists in it
@@ -53,6 +54,7 @@ func readText(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, tooLarge
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	_ = r.Body.Close() // what was read is here
 	if err == nil && http.NewResponseController(w).SetReadDeadline(time.Time{}) != nil {
 		err = nil // it has none
 	}
@@ -60,6 +62,9 @@ func readText(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	switch {
 	case errors.As(err, &large):
 		return nil, tooLarge
+	case errors.Is(err, errFull):
+		w.Header().Set("Connection", "close")
+		return nil, errFull
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return nil, refuse(http.StatusRequestTimeout, "the body did not come in time")
@@ -73,6 +78,33 @@ func readText(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, refuse(http.StatusUnprocessableEntity, "objects and lists are more than %d deep within each other", maxDepth)
 	}
 	return text, nil
+}
+
+// errFull says that too much has come of bodies that are not whole yet.
+var errFull = refuse(http.StatusServiceUnavailable, "too many large requests come at once: try again")
+
+// incoming is a body that counts with the others until it is closed.
+type incoming struct {
+	io.ReadCloser
+	all *semaphore.Weighted
+	has int64
+}
+
+// Read implements io.Reader. It fails with errFull.
+func (b *incoming) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if !b.all.TryAcquire(int64(n)) {
+		return 0, errFull
+	}
+	b.has += int64(n)
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *incoming) Close() error {
+	b.all.Release(b.has)
+	b.has = 0
+	return b.ReadCloser.Close()
 }
 
 // depth is how deep objects and lists are within each other in JSON.

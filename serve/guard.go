@@ -13,6 +13,7 @@ import (
 	"github.com/jellydator/ttlcache/v3"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
 
@@ -131,6 +132,9 @@ type Limits struct {
 	Open, OpenAll int
 	// Body is how long the body of a request may take to come, 0 for 30 seconds.
 	Body time.Duration
+	// Bodies is how many bytes may have come, of all requests whose bodies are not whole yet: 0 for 256 MiB. Those that would make it more
+	// are answered with 503.
+	Bodies int64
 }
 
 func (l Limits) or(authenticated bool) Limits {
@@ -138,6 +142,7 @@ func (l Limits) or(authenticated bool) Limits {
 		l.Rate, l.Burst, l.Open = cmp.Or(l.Rate, 100), cmp.Or(l.Burst, 400), cmp.Or(l.Open, 1000)
 	}
 	l.Open, l.OpenAll, l.Body = cmp.Or(l.Open, 4000), cmp.Or(l.OpenAll, 5000), cmp.Or(l.Body, 30*time.Second)
+	l.Bodies = cmp.Or(l.Bodies, 256<<20)
 	return l
 }
 
@@ -146,6 +151,7 @@ type callers struct {
 	limits Limits
 	known  *ttlcache.Cache[string, *caller]
 	open   atomic.Int64
+	bodies *semaphore.Weighted // by the bytes that have come of them
 }
 
 type caller struct {
@@ -159,7 +165,7 @@ const (
 )
 
 func newCallers(l Limits) *callers {
-	return &callers{limits: l, known: ttlcache.New(ttlcache.WithTTL[string, *caller](callerMemory), ttlcache.WithCapacity[string, *caller](mostCallers))}
+	return &callers{limits: l, bodies: semaphore.NewWeighted(l.Bodies), known: ttlcache.New(ttlcache.WithTTL[string, *caller](callerMemory), ttlcache.WithCapacity[string, *caller](mostCallers))}
 }
 
 // enter lets a request in while the server is not full. leave must be called once, when there is no error.

@@ -224,6 +224,52 @@ func TestSlowBodies(t *testing.T) {
 	require.Equal(t, 4, strings.Count(string(text), "event: tick"))
 }
 
+// Bodies that come slowly fill no memory: what has come of all of them is bounded, and room again when they have gone.
+func TestManyLargeBodies(t *testing.T) {
+	const each = 1 << 20
+	s := bare(Config{Limits: Limits{Bodies: 3 * each}}).with("POST /large", contract{body: of[object]()}, func(w http.ResponseWriter, r *http.Request) error {
+		var body object
+		return read(w, r, &body)
+	})
+	server := httptest.NewServer(s)
+	defer server.Close()
+	half := func() (net.Conn, error) {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(conn, "POST /large HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n{%s", 2*each, strings.Repeat(" ", each))
+		return conn, err
+	}
+	var held []net.Conn
+	for range 2 {
+		conn, err := half()
+		require.NoError(t, err)
+		held = append(held, conn)
+	}
+	taken := func(bytes int64) func() bool {
+		return func() bool {
+			if !s.callers.bodies.TryAcquire(3*each - bytes) {
+				return false
+			}
+			s.callers.bodies.Release(3*each - bytes)
+			return true
+		}
+	}
+	require.Eventually(t, func() bool { return !taken(2 * each)() }, time.Minute, time.Millisecond, "both have come")
+	post := func(bytes int) int {
+		resp, err := http.Post(server.URL+"/large", "text/plain", strings.NewReader("{"+strings.Repeat(" ", bytes)+"}"))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	require.Equal(t, 503, post(each+each/2))
+	require.Equal(t, 200, post(each/2))
+	for _, conn := range held {
+		require.NoError(t, conn.Close())
+	}
+	require.Eventually(t, taken(0), time.Minute, time.Millisecond, "they have gone")
+	require.Equal(t, 200, post(each+each/2))
+}
+
 // The stream of a credential that is good no more breaks off, as that of a server that is killed, and what has not begun is refused.
 func TestCredentialsThatExpire(t *testing.T) {
 	var mu sync.Mutex

@@ -162,6 +162,8 @@ func (s door) within(w http.ResponseWriter, r *http.Request, c contract, do func
 		if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.callers.limits.Body)); err != nil {
 			s.log.Debugw("the body of a request has no deadline", "error", err)
 		}
+		r.Body = &incoming{ReadCloser: r.Body, all: s.callers.bodies}
+		defer r.Body.Close()
 	}
 	err = do(w, r)
 	if cause := context.Cause(r.Context()); errors.Is(cause, errExpired) {
