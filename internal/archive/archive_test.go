@@ -160,3 +160,22 @@ func TestAFileThatIsAbandoned(t *testing.T) {
 	assert.NoFileExists(t, old)
 	assert.FileExists(t, young)
 }
+
+// TestPartsOfAThread: those of another one whose name begins the same stay.
+func TestPartsOfAThread(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	mine := []string{"a.run-1.archive.1.part", "a.run-2.archive.22.part"}
+	others := []string{"a.b.run-1.archive.3.part", "ab.run-1.archive.4.part", "a.run-1.archive", "a.run-1.archive.erased.json"}
+	for _, name := range append(mine, others...) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	require.NoError(t, archive.RemoveParts(dir, "a"))
+	for _, name := range mine {
+		assert.NoFileExists(t, filepath.Join(dir, name))
+	}
+	for _, name := range others {
+		assert.FileExists(t, filepath.Join(dir, name))
+	}
+	require.NoError(t, archive.RemoveParts(filepath.Join(dir, "nowhere"), "a"))
+}

@@ -59,6 +59,26 @@ func Of(dir, threadID string) (paths []string, err error) {
 	return paths, nil
 }
 
+// RemoveParts removes the files of a thread that are being written, or were by processes that died. One that is whole meanwhile is
+// there as what it is: see [Of].
+func RemoveParts(dir, threadID string) error {
+	parts, err := filepath.Glob(filepath.Join(escaped(dir), "*"+partEnding))
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		behind, of := strings.CutPrefix(filepath.Base(part), stem(threadID)+".")
+		run, _, is := strings.Cut(behind, ending+".")
+		if !of || !is || strings.Contains(run, ".") {
+			continue
+		}
+		if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Unproved lists the files of a thread, of all for "", that was not erased yet, as far as anybody has noted; none of a directory that is
 // not there.
 func Unproved(dir, threadID string) (paths []string, err error) {

@@ -288,8 +288,11 @@ func (e *eraser) removeValues(ctx context.Context) error {
 	return nil
 }
 
-// removeArchives removes what was archived of the thread.
+// removeArchives removes what was archived of the thread, and what somebody who died was about to archive.
 func (e *eraser) removeArchives() error {
+	if err := archive.RemoveParts(e.Archives, e.Thread); err != nil {
+		return unusable(e.Archives, err)
+	}
 	paths, err := archive.Of(e.Archives, e.Thread)
 	if err != nil {
 		return unusable(e.Archives, err)
