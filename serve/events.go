@@ -247,16 +247,13 @@ func (t *teller) debug(data json.RawMessage) object {
 
 // message is a message or a piece of one, in the two forms that clients can ask for.
 func (t *teller) message(task string, data json.RawMessage, suffix string) []event {
-	var both []json.RawMessage
-	if json.Unmarshal(data, &both) != nil || len(both) != 2 {
-		return nil
-	}
+	message, ok := t.apart(data)
 	var p piece
-	if json.Unmarshal(both[0], &p) != nil || !t.describe(both[1]) {
+	if !ok || json.Unmarshal(message, &p) != nil {
 		return nil
 	}
 	streams := p.Role == "assistant"
-	whole := sync.OnceValue(func() json.RawMessage { return messageOut(both[0]) })
+	whole := sync.OnceValue(func() json.RawMessage { return messageOut(message) })
 	var out []event
 	if t.wants("messages-tuple") {
 		var shown json.RawMessage
@@ -282,6 +279,21 @@ func (t *teller) message(task string, data json.RawMessage, suffix string) []eve
 		out = append(out, event{"events" + suffix, t.callback("on_chat_model_stream", map[string]any{"chunk": whole()})})
 	}
 	return out
+}
+
+// apart takes the metadata off a message. It reports false for what is not both.
+func (t *teller) apart(data json.RawMessage) (message json.RawMessage, ok bool) {
+	if t.about.given != nil { // most are pieces that have the metadata of the one before
+		head, same := bytes.CutSuffix(data, slices.Concat([]byte(","), t.about.given, []byte("]")))
+		if message, list := bytes.CutPrefix(head, []byte("[")); same && list {
+			return message, true
+		}
+	}
+	var both []json.RawMessage
+	if json.Unmarshal(data, &both) != nil || len(both) != 2 || !t.describe(both[1]) {
+		return nil, false
+	}
+	return both[0], true
 }
 
 // pair is a list of two values.
@@ -316,9 +328,6 @@ func (t *teller) runMetadata() object {
 
 // describe makes of the metadata of a message what clients look for. It reports false for what is none.
 func (t *teller) describe(given json.RawMessage) bool {
-	if t.about.given != nil && bytes.Equal(given, t.about.given) {
-		return true
-	}
 	var meta object
 	if json.Unmarshal(given, &meta) != nil || meta == nil {
 		return false

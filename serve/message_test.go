@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/serve/record"
 )
 
 func TestAChunkHasTheCallsThatAreWholeByThemselves(t *testing.T) {
@@ -29,4 +32,27 @@ func TestAContextIsCutToWhatASchemaHas(t *testing.T) {
 	} {
 		require.JSONEq(t, want, string(fitting(json.RawMessage(given), json.RawMessage(schema))), schema)
 	}
+}
+
+// The pieces of a message have their metadata in common. What only looks like that is taken apart as anything else.
+func TestPiecesHaveTheMetadataOfTheirOwnTask(t *testing.T) {
+	tell := newTeller(&renderer{thread: "t", spec: &pregel.Spec{Name: "g"}}, record.Run{ID: "r"}, []string{"messages-tuple"})
+	for _, c := range []struct{ data, content, step string }{
+		{`[{"id":"m","role":"assistant","content":"a"},{"langgraph_step":1}]`, "a", "1"},
+		{`[{"id":"m","role":"assistant","content":",{\"langgraph_step\":1}]"},{"langgraph_step":1}]`, `,{"langgraph_step":1}]`, "1"},
+		{`[{"id":"m","role":"assistant","content":"b"}, {"langgraph_step":1}]`, "b", "1"},
+		{`[{"id":"n","role":"assistant","content":"c"},{"langgraph_step":2}]`, "c", "2"},
+		{`[{"id":"n","role":"assistant","content":"d"},{"langgraph_step":2}]`, "d", "2"},
+	} {
+		events := tell.message("task", json.RawMessage(c.data), "")
+		require.Len(t, events, 1, c.data)
+		var both []map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(events[0].data.(json.RawMessage), &both), c.data)
+		require.Len(t, both, 2, c.data)
+		require.JSONEq(t, string(raw(c.content)), string(both[0]["content"]), c.data)
+		require.Equal(t, c.step, string(both[1]["langgraph_step"]), c.data)
+		require.Equal(t, `"r"`, string(both[1]["run_id"]), c.data)
+	}
+	require.Empty(t, tell.message("task", json.RawMessage(`[{"id":"n"},{"id":"n"},{"langgraph_step":2}]`), ""))
+	require.Empty(t, tell.message("task", json.RawMessage(`[{"langgraph_step":2}]`), ""))
 }

@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -18,9 +20,12 @@ type whole struct {
 
 // messagesIn are the messages of a channel's value or of a write to it: one, or a list.
 func messagesIn(v pregel.Value) []whole {
-	var raws []json.RawMessage
-	if json.Unmarshal(v, &raws) != nil {
-		raws = []json.RawMessage{v}
+	raws := []json.RawMessage{v}
+	if !bytes.HasPrefix(v, []byte("{")) {
+		raws = nil
+		if json.Unmarshal(v, &raws) != nil {
+			raws = []json.RawMessage{v}
+		}
 	}
 	out := make([]whole, 0, len(raws))
 	for _, raw := range raws {
@@ -76,7 +81,9 @@ func (b *batch) message() {
 	for _, m := range messagesIn(b.event.Value) {
 		b.see(m.ID)
 	}
-	b.add(0, Messages, func() any { return []any{b.event.Value, b.metadata()} })
+	if b.shaper.wanted[Messages] { // both are compact JSON already, and there is one for every token
+		b.chunk(0, Messages, b.event.Step, unescaped(slices.Concat([]byte("["), b.event.Value, []byte(","), b.metadata(), []byte("]"))))
+	}
 }
 
 // see notes a message of the event's task.
@@ -98,7 +105,7 @@ func (s *Shaper) unsee(t *pregel.Task) {
 }
 
 // metadata says where a message comes from, under LangGraph's names. The pieces of a message come of one task.
-func (b *batch) metadata() any {
+func (b *batch) metadata() json.RawMessage {
 	t, s := b.event.Task, b.shaper
 	if s.about.task == t && s.about.step == b.event.Step {
 		return s.about.text

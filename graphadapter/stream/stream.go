@@ -152,6 +152,10 @@ func (b *batch) put(slot int, mode Mode, step int, data any) {
 	if err != nil && b.err == nil {
 		b.err = err
 	}
+	b.chunk(slot, mode, step, raw)
+}
+
+func (b *batch) chunk(slot int, mode Mode, step int, raw json.RawMessage) {
 	c := Chunk{Slot: slot, Namespace: b.event.Namespace, Nodes: b.graph.nodePath, Mode: mode, Step: step, Data: raw}
 	if b.event.Task != nil {
 		c.Task = b.event.Task.Space()
