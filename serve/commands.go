@@ -28,6 +28,7 @@ const (
 	commandArgument = "invalid_argument"
 	commandNoAnswer = "no_such_interrupt"
 	commandNoRun    = "no_such_run"
+	commandFailed   = "unknown_error" // it was taken, and what it asks for cannot be had
 )
 
 // commandAnswer answers a command; one that is refused is answered too, and the status of the response is 200.
@@ -69,7 +70,7 @@ func (s commands) take(w http.ResponseWriter, r *http.Request) error {
 		err = refuse(http.StatusBadRequest, "a command has an id, which is a number, and a method")
 	}
 	if err != nil {
-		answer(w, http.StatusBadRequest, commandAnswer{Type: "error", Error: commandArgument, Message: faultOf(err).detail})
+		answer(w, http.StatusBadRequest, commandAnswer{Type: "error", ID: c.ID, Error: commandArgument, Message: faultOf(err).detail})
 		return nil
 	}
 	var began *asking
@@ -131,8 +132,15 @@ func (s commands) start(r *http.Request, params json.RawMessage) (*asking, error
 	if err := paramsOf(params, &body); err != nil {
 		return nil, err
 	}
+	if body.AssistantID == "" {
+		return nil, refuse(http.StatusBadRequest, "run.start needs an assistant_id")
+	}
 	body.Command, body.IfNotExists, body.ofCommand = nil, "create", true
-	return s.ask(r, body, "")
+	began, err := s.ask(r, body, "")
+	if err != nil {
+		return nil, &commandFault{commandFailed, err}
+	}
+	return began, nil
 }
 
 // response is the answer to a question.

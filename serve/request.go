@@ -58,7 +58,7 @@ type runRequest struct {
 
 type config struct {
 	Configurable   object   `json:"configurable"`
-	RecursionLimit int      `json:"recursion_limit"`
+	RecursionLimit *int     `json:"recursion_limit,omitempty"`
 	Tags           []string `json:"tags"`
 	Metadata       object   `json:"metadata" says:"null"`
 }
@@ -209,13 +209,17 @@ func isReserved(name string) bool {
 	return slices.ContainsFunc(reserved, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// limitOf is how many supersteps the run may take: what it says itself, or the assistant; 0 for the default.
+// limitOf is how many supersteps the run may take: what it says itself, or the assistant; 0 for the default. A run that may take none
+// is one with a negative limit: it is taken in, and fails, as clients know it.
 func limitOf(a assistant.Assistant, r *runRequest) int {
-	var limit int
-	if r.Config.RecursionLimit == 0 && given(a.Config["recursion_limit"]) && json.Unmarshal(a.Config["recursion_limit"], &limit) != nil {
-		return 0 // no number
+	limit := r.Config.RecursionLimit
+	if limit == nil && json.Unmarshal(a.Config["recursion_limit"], &limit) != nil || limit == nil {
+		return 0 // it says none, or no number
 	}
-	return cmp.Or(r.Config.RecursionLimit, limit)
+	if *limit < 1 {
+		return min(*limit, -1)
+	}
+	return *limit
 }
 
 // ownContext is what a request says of the run's context, under either name.

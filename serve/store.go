@@ -136,8 +136,11 @@ func (s memories) putItem(w http.ResponseWriter, r *http.Request) error {
 func (s memories) getItem(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	namespace := store.ParseNamespace(query.Get("namespace"))
-	if len(namespace) == 0 {
-		return refuse(http.StatusBadRequest, "namespace is empty")
+	switch {
+	case len(namespace) == 0:
+		return refuse(http.StatusUnprocessableEntity, "namespace is empty")
+	case query.Get("key") == "":
+		return refuse(http.StatusBadRequest, "key is missing")
 	}
 	if err := mayEnter(r, namespace); err != nil {
 		return err

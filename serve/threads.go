@@ -86,10 +86,12 @@ type threadTTL struct {
 	Minutes  float64 `json:"ttl"`
 }
 
-// UnmarshalJSON takes an object, or the minutes alone.
-func (t *threadTTL) UnmarshalJSON(text []byte) error {
-	type plain threadTTL
-	return json.Unmarshal(text, (*plain)(t))
+// check refuses what is to happen then and is not known.
+func (t threadTTL) check() error {
+	if !slices.Contains([]string{"", "delete", "keep_latest"}, t.Strategy) {
+		return refuse(http.StatusUnprocessableEntity, "ttl.strategy %q is neither delete nor keep_latest", t.Strategy)
+	}
+	return nil
 }
 
 type stepUpdate struct {
@@ -106,6 +108,9 @@ type metadataBody struct {
 func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	var body threadBody
 	if err := read(w, r, &body); err != nil {
+		return err
+	}
+	if err := body.TTL.check(); err != nil {
 		return err
 	}
 	switch {
@@ -165,6 +170,9 @@ func (s *Server) patchThread(w http.ResponseWriter, r *http.Request) error {
 	t, g, err := s.recordFor(r)
 	if err == nil {
 		err = read(w, r, &body)
+	}
+	if err == nil {
+		err = body.TTL.check()
 	}
 	if err != nil {
 		return err

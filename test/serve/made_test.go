@@ -50,6 +50,32 @@ func TestAThreadIsMadeWithAState(t *testing.T) {
 	}
 }
 
+func TestLimitsThatAreNone(t *testing.T) {
+	w := newWorld(t)
+	var made struct {
+		ID string `json:"thread_id"`
+	}
+	for _, ttl := range []any{5, object{"ttl": "5"}, object{"ttl": 5, "strategy": "nope"}} {
+		require.Equal(t, 422, w.ask("POST", "/threads", object{"ttl": ttl}, nil), "%v", ttl)
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"ttl": object{"ttl": 5, "strategy": "keep_latest"}}, &made))
+	require.Equal(t, 422, w.ask("PATCH", "/threads/"+made.ID, object{"ttl": object{"strategy": "nope"}}, nil))
+	run := func(limit any) (out struct {
+		Error *struct{ Error, Message string } `json:"__error__"`
+	}) {
+		require.Equal(t, 200, w.ask("POST", "/threads/"+made.ID+"/runs/wait",
+			object{"assistant_id": "steps", "input": object{}, "config": object{"recursion_limit": limit}}, &out))
+		return out
+	}
+	for _, none := range []int{0, -1} {
+		failed := run(none).Error
+		require.NotNil(t, failed, "a run of %d supersteps", none)
+		require.Contains(t, failed.Message, "recursion limit")
+	}
+	require.Nil(t, run(25).Error)
+	require.Equal(t, []string{"success", "error", "error"}, w.statuses(made.ID))
+}
+
 func TestAStateBeforeTheFirstRun(t *testing.T) {
 	w := newWorld(t)
 	var made struct {

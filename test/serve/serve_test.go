@@ -398,6 +398,8 @@ func TestCommands(t *testing.T) {
 		{"nope", object{}, "unknown_command"},
 		{"run.start", object{}, "invalid_argument"},
 		{"run.start", object{"assistant_id": 7}, "invalid_argument"},
+		{"run.start", object{"assistant_id": "nope"}, "unknown_error"},
+		{"run.start", object{"assistant_id": uuid.NewString()}, "unknown_error"},
 		{"input.respond", object{"interrupt_id": "q-none", "response": true}, "no_such_interrupt"},
 	} {
 		got := command(refused.method, refused.params)
@@ -406,6 +408,8 @@ func TestCommands(t *testing.T) {
 	var body answered
 	require.Equal(t, 400, w.ask("POST", "/threads/"+id+"/commands", object{"method": "run.start"}, &body))
 	require.Equal(t, "invalid_argument", body.Error)
+	require.Equal(t, 400, w.ask("POST", "/threads/"+id+"/commands", object{"id": 8}, &body))
+	require.EqualValues(t, 8, body.ID)
 	require.Equal(t, []string{"success"}, w.statuses(id))
 
 	require.NoError(t, w.serve.Kill())

@@ -84,9 +84,9 @@ func TestStoreRefuses(t *testing.T) {
 	}{
 		{400, "PUT", "/store/items", object{"namespace": []string{}, "key": "k", "value": object{}}},
 		{400, "DELETE", "/store/items", object{"key": "k"}},
-		{400, "GET", "/store/items?key=k", nil},
+		{422, "GET", "/store/items?key=k", nil},
 		{422, "GET", "/store/items?namespace=a..b&key=k", nil},
-		{422, "GET", "/store/items?namespace=a", nil},
+		{400, "GET", "/store/items?namespace=a", nil},
 		{422, "GET", "/store/items?namespace=a&key=k&refresh_ttl=perhaps", nil},
 		{422, "PUT", "/store/items", object{"namespace": []string{"a.b"}, "key": "k", "value": object{}}},
 		{422, "PUT", "/store/items", object{"namespace": []string{"a"}, "key": "k", "value": []int{1}}},
