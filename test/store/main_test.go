@@ -96,13 +96,21 @@ func (c child) run(ctx context.Context) error {
 	return w.Run(ctx)
 }
 
-// write writes items until it is done, and says of each that it is written.
+// write writes items until it is done, and says of each that it is written. A file that others have locked for too long was not written
+// to: it tries again, as a caller does.
 func (c child) write(ctx context.Context, s *store.Store) error {
+	put := func(namespace []string, key string, value map[string]any) error {
+		for {
+			if err := s.Put(ctx, namespace, key, value); !errors.Is(err, store.ErrUnavailable) {
+				return err
+			}
+		}
+	}
 	for i := range c.Writes {
-		if err := s.Put(ctx, []string{"shared"}, "item", map[string]any{"by": c.Writer, "n": i}); err != nil {
+		if err := put([]string{"shared"}, "item", map[string]any{"by": c.Writer, "n": i}); err != nil {
 			return err
 		}
-		if err := s.Put(ctx, []string{"own", c.Writer}, fmt.Sprint(i), map[string]any{"n": i}); err != nil {
+		if err := put([]string{"own", c.Writer}, fmt.Sprint(i), map[string]any{"n": i}); err != nil {
 			return err
 		}
 		fmt.Println(i)
