@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/stream"
@@ -42,6 +43,18 @@ func TestMessages(t *testing.T) {
 		`messages [{"id":"r","content":"llo"}` + where,
 		`messages [` + other + where,
 	}, s.run(input(`{"messages":[`+user+`]}`)))
+}
+
+// TestAPieceThatIsNoJSON is an error of the stream, whatever it looks like.
+func TestAPieceThatIsNoJSON(t *testing.T) {
+	for _, broken := range []string{`{"id":"r","content":"he`, `"he"},{"id":"r"`, "he", `{}]`, "1,2"} {
+		s := newSession(t, chainOf("a"), nil, stream.Messages)
+		shaper := stream.New("t-1", s.modes, false)
+		shaper.Began(s.program, s.durability)
+		task := &pregel.Task{Step: 1, Path: "a", Node: "a"}
+		_, err := shaper.Shape(pregel.Event{Kind: pregel.EventMessage, Task: task, Step: 1, Value: pregel.Value(broken)}, noon)
+		require.ErrorContains(t, err, "a streamed value is not JSON", broken)
+	}
 }
 
 // TestMessagesOfSends have the Send's place in their path, and what the Send was given is no news.

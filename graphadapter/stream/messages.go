@@ -20,12 +20,9 @@ type whole struct {
 
 // messagesIn are the messages of a channel's value or of a write to it: one, or a list.
 func messagesIn(v pregel.Value) []whole {
-	raws := []json.RawMessage{v}
-	if !bytes.HasPrefix(v, []byte("{")) {
-		raws = nil
-		if json.Unmarshal(v, &raws) != nil {
-			raws = []json.RawMessage{v}
-		}
+	var raws []json.RawMessage
+	if bytes.HasPrefix(v, []byte("{")) || json.Unmarshal(v, &raws) != nil {
+		raws = []json.RawMessage{v}
 	}
 	out := make([]whole, 0, len(raws))
 	for _, raw := range raws {
@@ -81,9 +78,16 @@ func (b *batch) message() {
 	for _, m := range messagesIn(b.event.Value) {
 		b.see(m.ID)
 	}
-	if b.shaper.wanted[Messages] { // both are compact JSON already, and there is one for every token
-		b.chunk(0, Messages, b.event.Step, unescaped(slices.Concat([]byte("["), b.event.Value, []byte(","), b.metadata(), []byte("]"))))
+	if !b.shaper.wanted[Messages] {
+		return
 	}
+	value := b.event.Value
+	if !json.Valid(value) {
+		b.put(0, Messages, b.event.Step, []any{value, b.metadata()}) // which says why
+		return
+	}
+	// Of every token there is one, so what is JSON already is not written anew.
+	b.chunk(0, Messages, b.event.Step, unescaped(slices.Concat([]byte("["), value, []byte(","), b.metadata(), []byte("]"))))
 }
 
 // see notes a message of the event's task.

@@ -155,6 +155,7 @@ func (b *batch) put(slot int, mode Mode, step int, data any) {
 	b.chunk(slot, mode, step, raw)
 }
 
+// chunk adds a chunk whose data is JSON.
 func (b *batch) chunk(slot int, mode Mode, step int, raw json.RawMessage) {
 	c := Chunk{Slot: slot, Namespace: b.event.Namespace, Nodes: b.graph.nodePath, Mode: mode, Step: step, Data: raw}
 	if b.event.Task != nil {
