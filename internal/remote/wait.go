@@ -147,7 +147,7 @@ func (w waiter) standing(ctx context.Context, run string, reply protocol.RestRep
 // complete returns the long lists of the output of which the reply tells what is new: what the waiter has, with that. A reply to an
 // earlier call may be in terms of what the waiter has no more: then the values are asked for.
 func (w waiter) complete(s *protocol.Standing) map[string]pregel.Held {
-	if s == nil || s.State == nil || s.State.Status == protocol.StatusRunning {
+	if s == nil || s.State == nil {
 		return nil
 	}
 	long := map[string]pregel.Held{}
