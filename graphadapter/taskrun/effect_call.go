@@ -170,7 +170,8 @@ func (c *effectCall) traced(kind string) TracedCall {
 
 // seekDuplicate asks the outside about a call that came back to an execution which had lost its task meanwhile, or which has called
 // again for one that was lost. Either call may be the first to arrive: of a Lookup that tells the first write, whoever wrote second
-// learns that there are two. A target that heeds the key has one write whatever happened.
+// learns that there are two. A call that came back with an error and was made again is looked up too: that it wrote all the same is a
+// duplicate as well. The node waits for it as long as for any lookup. A target that heeds the key has one write whatever happened.
 func (c *effectCall) seekDuplicate(ctx context.Context, receipt pregel.Value) {
 	env := c.t.env
 	if env.Duplicate == nil || env.Lease == nil || c.effect.Target == ledger.TargetKeyed || c.effect.Lookup == nil {

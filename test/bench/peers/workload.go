@@ -99,7 +99,8 @@ func (w *workload) talks() bool { return w.graph == talkGraph }
 // runsCaller is who gives each turn a run of its own.
 const runsCaller = "runs"
 
-// calledBy reports whether a kind of caller does a workload: a long one by one of them, a conversation with Thread.Invoke.
+// calledBy reports whether a kind of caller does a workload: a long one by one of them; a conversation, and what is called with large
+// values, with Thread.Invoke.
 func (w *workload) calledBy(caller string) bool {
 	switch {
 	case w.kills:
