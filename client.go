@@ -42,7 +42,7 @@ type ClientConfig struct {
 	// Temporal client of its own as with a DataConverter, unless FailureConverter says that the given one has the storage.
 	Storage *storage.Storage
 	// Identity names this client in histories; "" leaves it to the Temporal client, which then starts new threads by itself:
-	// with its interceptors, and by a worker of the same process at once where both share it: see [InProcess].
+	// with its interceptors, and by a worker of the same process at once where both share it: see [Watched].
 	Identity string
 	// Graphs are those that this program knows. The past of a run whose graph has reducers of its own can be read only
 	// with that graph; others need none.

@@ -114,7 +114,7 @@ func reply(w http.ResponseWriter, body any, err error) {
 // may as well be two programs. The transport brings what nodes emit to the streams at once; without it that comes with the
 // nodes' results.
 func Example_http() {
-	c, err := client.Dial(superstep.InProcess(client.Options{HostPort: "127.0.0.1:7233"}))
+	c, err := client.Dial(superstep.Watched(client.Options{HostPort: "127.0.0.1:7233"}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -17,6 +18,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/acked"
 	"superstep.dev/internal/codec"
+	"superstep.dev/internal/nexttask"
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/internal/serving"
@@ -119,6 +121,8 @@ type Worker struct {
 	worker worker.Worker
 	cfg    WorkerConfig
 	fatal  chan error
+	// watched says that the connection is: see [Watched].
+	watched atomic.Bool
 }
 
 // NewWorker returns a worker on a Temporal connection, which stays the caller's to close.
@@ -146,7 +150,7 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	}
 	serves := serving.Config{Tracer: tracer,
 		DataConverter: cfg.DataConverter, Storage: cfg.Storage, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker, LostAfter: cfg.LostAfter,
-		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options)}
+		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options), NextTask: w.watched.Load}
 	if serves.Graphs, err = adaptersOf(cfg.served()); err != nil {
 		return nil, err
 	}
@@ -210,7 +214,7 @@ func openings(o worker.Options) int {
 const seenWithin = 10 * time.Second
 
 // awaitSeen waits until the server knows of a poller on the queue: a client that asks before is told that there is none. It
-// reports whether the connection is watched: see [InProcess].
+// reports whether the connection is watched: see [Watched].
 func (w *Worker) awaitSeen(ctx context.Context) bool {
 	ctx, watched := acked.Probe(ctx)
 	ctx, cancel := context.WithTimeout(ctx, seenWithin)
@@ -254,7 +258,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for _, g := range w.cfg.served() {
 		names = append(names, g.Name())
 	}
-	if w.awaitSeen(ctx) {
+	if w.watched.Store(w.awaitSeen(ctx)); w.watched.Load() {
 		defer acked.Serve(w.client, w.cfg.TaskQueue)()
 	}
 	w.cfg.Logger.Info("worker polls", zap.Strings("graphs", names), zap.String("task_queue", w.cfg.TaskQueue))
@@ -274,13 +278,19 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// InProcess completes the options of a Temporal client that a [Client] and a [Worker] of one process share: [Thread.Invoke] of a
-// new thread is then begun by that worker at once, and its end is known from the server's reply to the worker, so that nobody
-// waits on the way through the server's queue. Without it, and where the two make Temporal clients of their own, nothing else differs.
-// They do with a storage or a data converter, unless the options are [Encoded] and both are given the FailureConverter.
+// Watched completes the options of a Temporal client that is given to a [Worker], so that calls of its connection are watched, and its
+// runs take less time:
 //
-//	c, err := client.Dial(superstep.InProcess(client.Options{}))
-func InProcess(o client.Options) client.Options { return acked.Watched(o) }
+//   - In sync mode a superstep of one task that is over at once is stored with the workflow task that it ran in, and the next superstep
+//     begins in the workflow task that follows at once. Without it, each superstep but the first is an activity.
+//   - Where a [Client] of the same process is given the same Temporal client, [Thread.Invoke] of a new thread is begun by that worker at
+//     once, and its end is known from the server's reply to the worker, so that nobody waits on the way through the server's queue. With a
+//     storage or a data converter that is so if the options are [Encoded] and both are given the FailureConverter.
+//
+// Nothing else differs. Package cli has it.
+//
+//	c, err := client.Dial(superstep.Watched(client.Options{}))
+func Watched(o client.Options) client.Options { return nexttask.Options(acked.Watched(o)) }
 
 // Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
 // stored or logged as plain text: the texts and details of errors go through the data converter too, which Temporal's

@@ -75,6 +75,13 @@ func (n *Nodes) WithInputs(i *Inputs) *Nodes {
 	return n
 }
 
+// WithNextTask says whether the worker has a run's next workflow task follow at once, when the run wants that: then supersteps of sync
+// mode need no activity. It returns n.
+func (n *Nodes) WithNextTask(follows func() bool) *Nodes {
+	n.openings.follows = follows
+	return n
+}
+
 // WithOpenings makes the worker open segments within workflow tasks while fewer than most nodes run in it, 0 for always, -1
 // for never. It returns n.
 func (n *Nodes) WithOpenings(most int) *Nodes {

@@ -126,6 +126,7 @@ func (o *opening) whole() []byte {
 	if o.err != nil {
 		return nil
 	}
+	o.result.Follows = o.strict && o.nodes.openings.follows != nil && o.nodes.openings.follows()
 	encoded, err := o.result.Encode()
 	if err != nil || len(encoded) > maxOpened {
 		return nil
@@ -236,7 +237,8 @@ func openingOf(info activity.Info, activityID string) openingID {
 // openings are the segments that were opened in this process and that no activity has taken over yet. It is safe for
 // concurrent use.
 type openings struct {
-	most int // executions in the worker at once for a segment to be opened beside them; 0 for any, -1 opens none
+	most    int         // executions in the worker at once for a segment to be opened beside them; 0 for any, -1 opens none
+	follows func() bool // see [segment.Result]; nil for never
 
 	mu   sync.Mutex
 	of   map[openingID]*opening

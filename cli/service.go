@@ -220,7 +220,7 @@ const dialTimeout = 5 * time.Second
 func dial(ctx context.Context, opts client.Options) (client.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := client.DialContext(ctx, opts)
+	c, err := client.DialContext(ctx, superstep.Watched(opts))
 	if err != nil {
 		return nil, dialError(opts, err)
 	}

@@ -52,7 +52,7 @@ func Leaders(t testing.TB, leaders ...superstep.Leader) *superstep.Client {
 func serving(t testing.TB, cfg superstep.WorkerConfig) *superstep.Client {
 	t.Helper()
 	opts := connection(t)
-	c, err := client.DialContext(t.Context(), opts)
+	c, err := client.DialContext(t.Context(), superstep.Watched(opts))
 	if err != nil {
 		t.Fatalf("graphtest: connect to the Temporal server at %s: %v", opts.HostPort, err)
 	}

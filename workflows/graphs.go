@@ -49,6 +49,9 @@ type Config struct {
 	Leaders []Leader
 	// LostAfter is after how much silence a worker is taken for lost; 0 for [DefaultLostAfter].
 	LostAfter time.Duration
+	// NextTask has the next workflow task of a thread's run follow the one that it is in. It is called where a worker has said that it can
+	// ([segment.Result].Follows), and must not block.
+	NextTask func(namespace, thread string)
 }
 
 // Leader is a leader as a worker serves it: its name, and whom its jobs may be assigned to.

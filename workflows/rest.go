@@ -192,6 +192,11 @@ func (r *run) runTasks(ctx workflow.Context) {
 		}
 		full := r.room.full(ctx)
 		if ctx.Err() == nil && full == nil && r.segments.expired == nil && r.life.State.Paused == nil && !hold {
+			if r.segments.waits(ctx) {
+				r.showLong(ctx)
+				r.segments.awaitStored(wait)
+				continue
+			}
 			r.startTasks(ctx)
 		}
 		if !r.underWay() {
@@ -229,6 +234,16 @@ func (r *run) runTasks(ctx workflow.Context) {
 	r.clock.leave()
 	if !r.drainIsToCome() {
 		r.life.Drained()
+	}
+}
+
+// outlasts is how long a run goes on from workflow task to workflow task until lists show that it does.
+const outlasts = 500 * time.Millisecond
+
+// showLong shows a run that goes on without an activity, when it has for a while.
+func (r *run) showLong(ctx workflow.Context) {
+	if workflow.Now(ctx).Sub(r.segments.began) > outlasts {
+		r.listed.showLater(ctx)
 	}
 }
 

@@ -48,7 +48,8 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	}
 	p.listed = &listed{engine: e, life: p.life, tasks: t}
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}
-	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, counts: counts, again: takenOver(ctx)}
+	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, counts: counts, again: takenOver(ctx),
+		nextTask: g.cfg.NextTask}
 	r.updates = &updates{report: r.report, doubt: doubt}
 	r.waiters = &waiters{people: p, goesOn: r.mayGoOn}
 	var begun beginning
@@ -80,7 +81,7 @@ func (r *run) answer(ctx workflow.Context, request string, in pregel.Input, repl
 func (r *run) start(ctx workflow.Context, in pregel.Input, replay bool) {
 	r.status, r.drained = protocol.StatusRunning, ""
 	// A lost segment may have come further than where the run stands: see suspicion.settle.
-	r.segments.reset()
+	r.segments.reset(ctx)
 	r.began(ctx, r.durability())
 	r.observe = r.observer(ctx)
 	r.loop, r.failure = r.program.Start(r.thread, in, r.options(), replay, r.observe)

@@ -33,8 +33,16 @@ type segments struct {
 	// expired is set when the superstep under way ran out of time in a segment.
 	expired *graphadapter.StepTimeoutError
 	spec    known
-	// opens says that the next segment is the first of what the run was given to do.
+	// opens says that the next segment begins within a workflow task: it is the first of what the run was given to do, or in sync mode
+	// all before it came through within theirs.
 	opens bool
+	// came is the position at which the last one of those came through; follows says that its worker can have the next workflow task
+	// follow at once, by which what came through is stored; nextTask makes it do that, nil where runs are only read.
+	came     int64
+	follows  bool
+	nextTask func(namespace, thread string)
+	// began is when the run was given what it does now.
+	began time.Time
 	// again says that this worker took the run over, perhaps from one that the run's nodes took along. No command follows
 	// from it.
 	again bool
@@ -58,7 +66,9 @@ type segmentRun struct {
 }
 
 // reset forgets what was known of the invocation before.
-func (s *segments) reset() { s.apart, s.expired, s.opens = false, nil, true }
+func (s *segments) reset(ctx workflow.Context) {
+	s.apart, s.expired, s.opens, s.began = false, nil, true, workflow.Now(ctx)
+}
 
 // firstTaskEvents is the most events that a history has when its first workflow task begins: the run's start, two signals
 // that came with it, and the task. One that timed out before leaves more.
@@ -72,10 +82,7 @@ func takenOver(ctx workflow.Context) bool {
 // fuses reports whether the queued tasks are for a segment: the run's durability asks for segments, or the only task begins
 // within this workflow task; nothing else is under way, and all of the tasks are for the run's own task queue.
 func (s *segments) fuses(ctx workflow.Context) bool {
-	if s.apart || s.tasks.running > 0 || len(s.tasks.results) > 0 || len(s.tasks.queue) == 0 {
-		return false
-	}
-	if s.single() && !(s.mayOpen(ctx) && len(s.tasks.queue) == 1) {
+	if s.beside() || s.single() && !(s.mayOpen(ctx) && s.stored(ctx) && len(s.tasks.queue) == 1) {
 		return false
 	}
 	pinned := segment.IsPinned(s.program, s.tasks.queue)
@@ -85,6 +92,28 @@ func (s *segments) fuses(ctx workflow.Context) bool {
 	return !pinned
 }
 
+// beside reports whether the queued tasks are not for a segment, because of what is under way or of what they are.
+func (s *segments) beside() bool {
+	return s.apart || s.tasks.running > 0 || len(s.tasks.results) > 0 || len(s.tasks.queue) == 0
+}
+
+// waits reports whether the queued task is to begin in the workflow task that follows this one: the superstep before came through
+// within this one, and is stored with it.
+func (s *segments) waits(ctx workflow.Context) bool {
+	return s.single() && s.follows && !s.beside() && len(s.tasks.queue) == 1 && s.mayOpen(ctx) && !s.stored(ctx) && !segment.IsPinned(s.program, s.tasks.queue)
+}
+
+// stored reports whether what came through within a workflow task is stored: the run is in a later one.
+func (s *segments) stored(ctx workflow.Context) bool { return !s.single() || position(ctx) > s.came }
+
+// awaitStored waits for the next workflow task, which the worker has follow at once: ctx is not cancelled with the run.
+func (s *segments) awaitStored(ctx workflow.Context) {
+	if info := workflow.GetInfo(ctx); s.nextTask != nil && !workflow.IsReplaying(ctx) {
+		s.nextTask(info.Namespace, info.WorkflowExecution.ID)
+	}
+	_ = workflow.Await(ctx, func() bool { return s.stored(ctx) })
+}
+
 // single reports whether each superstep is a segment of its own, if it is one at all: none begins before the one before is stored
 // with the run.
 func (s *segments) single() bool {
@@ -92,7 +121,7 @@ func (s *segments) single() bool {
 	return !fused && !s.relaxed()
 }
 
-// mayOpen reports whether the next segment begins within this workflow task, as the first of what the run was given to do.
+// mayOpen reports whether the next segment begins within a workflow task.
 // What an execution that was lost may have run is looked at in an activity.
 func (s *segments) mayOpen(ctx workflow.Context) bool {
 	return s.opens && s.doubt.ago(ctx) == 0 && s.doubt.none()
@@ -121,6 +150,7 @@ func (s *segments) start(ctx workflow.Context) bool {
 		var encoded []byte
 		if under.opens {
 			encoded = s.open(ctx, segment.Opening{Request: req, Run: here, ActivityID: under.id})
+			s.opens, s.came = len(encoded) > 0 && s.single(), position(ctx)
 		}
 		under.opens = false
 		if len(encoded) == 0 {
@@ -137,7 +167,7 @@ func (s *segments) start(ctx workflow.Context) bool {
 		if err != nil {
 			panic(err.Error())
 		}
-		under.result = result
+		under.result, s.follows = result, result.Follows
 	})
 	return true
 }

@@ -169,6 +169,8 @@ type Result struct {
 	Suspect Suspicion `json:"suspect,omitzero"`
 	// Left are tasks that were under way and are given back, by their keys: their ledgers, as far as they are new.
 	Left map[string]pregel.Value `json:"left,omitempty"`
+	// Follows says of an opening that its worker has the run's next workflow task follow this one, when the run wants that.
+	Follows bool `json:"follows,omitempty"`
 
 	made   int        // deliveries
 	frames []byte     // the deliveries, as a segment encoded them

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/internal/attributes"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
+	"superstep.dev/internal/nexttask"
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
@@ -37,6 +38,7 @@ type Config struct {
 	NodesOnly     bool                    // no workflows
 	LostAfter     time.Duration           // as [workflows.Config.LostAfter]
 	Openings      int                     // as [activities.Nodes.WithOpenings]
+	NextTask      func() bool             // as [activities.Nodes.WithNextTask]
 	Gate          *approval.Gate
 	AuditSigner   approval.HeadSigner
 	Notify        approval.Notifier
@@ -61,7 +63,7 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 			return found, err
 		}
 		runs := workflows.Config{Values: inputs, Notices: cfg.Notify != nil, Heads: cfg.AuditSigner,
-			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, LostAfter: cfg.LostAfter, Find: find}
+			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, LostAfter: cfg.LostAfter, Find: find, NextTask: nexttask.Want}
 		if cfg.Tracer != nil {
 			runs.Spans = cfg.Tracer
 		}
@@ -69,7 +71,7 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 		leading.New(find, cfg.Leaders...).WithSpans(runs.Spans).Register(r)
 	}
 	nodes := activities.NewNodes(c, cfg.Graphs).WithInputs(inputs).WithEffects(past.effects).WithSpecs(past.spec).
-		WithConverter(cfg.DataConverter).WithOpenings(cfg.Openings).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners).
+		WithConverter(cfg.DataConverter).WithOpenings(cfg.Openings).WithNextTask(cfg.NextTask).WithGate(cfg.Gate).WithNotifier(cfg.Notify).WithPlanners(cfg.Planners).
 		WithTracer(cfg.Tracer)
 	if cfg.Transport != nil {
 		nodes.Publishing(cfg.Transport)

@@ -40,9 +40,9 @@ func serve(args []string) int {
 
 func work(address, queue, payURL string, l late, f *fault) error {
 	ctx := context.Background()
-	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}, MetricsHandler: tellFigures{}, ConnectionOptions: client.ConnectionOptions{
+	temporal, err := client.DialContext(ctx, superstep.Watched(client.Options{HostPort: address, Logger: silent{}, MetricsHandler: tellFigures{}, ConnectionOptions: client.ConnectionOptions{
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(f.intercept)},
-	}})
+	}}))
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func deploy(address string, out io.Writer) (*deployment, error) {
 	}
 	silent := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	var err error
-	if d.temporal, err = client.Dial(client.Options{HostPort: address, Logger: silent}); err != nil {
+	if d.temporal, err = client.Dial(superstep.Watched(client.Options{HostPort: address, Logger: silent})); err != nil {
 		return nil, errors.Join(fmt.Errorf("connecting to the Temporal server at %s: %w", address, err), d.close())
 	}
 	return d, nil

@@ -68,7 +68,7 @@ func ContinuedAt(at protocol.ContinueAt) grpc.DialOption {
 // NewServerBy is a server over a connection with these options.
 func NewServerBy(t *testing.T, opts ...grpc.DialOption) *Server {
 	t.Helper()
-	c, err := client.Dial(client.Options{HostPort: testserver.Address(t), Logger: NoLog{}, ConnectionOptions: client.ConnectionOptions{DialOptions: opts}})
+	c, err := client.Dial(superstep.Watched(client.Options{HostPort: testserver.Address(t), Logger: NoLog{}, ConnectionOptions: client.ConnectionOptions{DialOptions: opts}}))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	s := &Server{T: t, Temporal: c, Queue: testserver.Queue(t)}

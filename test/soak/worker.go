@@ -47,9 +47,9 @@ func serve(args []string) int {
 
 func work(address, queue, moment string) error {
 	ctx := context.Background()
-	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: silent{}, ConnectionOptions: client.ConnectionOptions{
+	temporal, err := client.DialContext(ctx, superstep.Watched(client.Options{HostPort: address, Logger: silent{}, ConnectionOptions: client.ConnectionOptions{
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(hang(moment))},
-	}})
+	}}))
 	if err != nil {
 		return err
 	}

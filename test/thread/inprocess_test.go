@@ -27,7 +27,7 @@ import (
 func inProcess(t *testing.T, o client.Options, below []grpc.UnaryClientInterceptor, graphs ...superstep.Runnable) *rig.Server {
 	t.Helper()
 	o.HostPort, o.Logger = testserver.Address(t), rig.NoLog{}
-	o = superstep.InProcess(superstep.Encoded(o))
+	o = superstep.Watched(superstep.Encoded(o))
 	o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(below...))
 	c, err := client.Dial(o)
 	require.NoError(t, err)

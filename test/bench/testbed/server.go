@@ -104,7 +104,7 @@ func (b *Bed) buildDevserver(ctx context.Context) (string, error) {
 
 // Dial connects as the worker command does: nothing is compressed on the way.
 func Dial(ctx context.Context, address string, options ...grpc.DialOption) (client.Client, error) {
-	return client.DialContext(ctx, dialled(address, options))
+	return client.DialContext(ctx, superstep.Watched(dialled(address, options)))
 }
 
 // DialShared connects a client and a worker of one process, which keep large values in a storage; nil for none. It returns the options
@@ -112,7 +112,7 @@ func Dial(ctx context.Context, address string, options ...grpc.DialOption) (clie
 func DialShared(ctx context.Context, address string, values *storage.Storage, options ...grpc.DialOption) (client.Client, client.Options, error) {
 	o := dialled(address, options)
 	o.ExternalStorage = values.External()
-	o = superstep.InProcess(superstep.Encoded(o))
+	o = superstep.Watched(superstep.Encoded(o))
 	c, err := client.DialContext(ctx, o)
 	return c, o, err
 }
