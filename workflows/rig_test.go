@@ -17,6 +17,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/nexttask"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
@@ -58,11 +59,13 @@ type rig struct {
 	gate     *approval.Gate
 	notifier approval.Notifier
 	live     activities.Live // nil: nobody listens
+	// follows says that the workers' connection has workflow tasks follow each other, as that of superstep.Watched.
+	follows bool
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	c, err := client.Dial(client.Options{HostPort: testserver.Address(t), Identity: "test", Logger: silent{}})
+	c, err := client.Dial(nexttask.Options(client.Options{HostPort: testserver.Address(t), Identity: "test", Logger: silent{}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +82,9 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 		Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience, DeadlockDetectionTimeout: raced,
 	})
 	inputs := activities.NewInputs(0, r.replaying(graphs...))
-	workflows.NewGraphs(graphs, workflows.Config{Values: inputs, LostAfter: steady}).Register(w)
-	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithGate(r.gate).WithNotifier(r.notifier).Publishing(r.live).Register(w)
+	workflows.NewGraphs(graphs, workflows.Config{Values: inputs, LostAfter: steady, NextTask: nexttask.Want}).Register(w)
+	follows := r.follows
+	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithNextTask(func() bool { return follows }).WithGate(r.gate).WithNotifier(r.notifier).Publishing(r.live).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}

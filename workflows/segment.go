@@ -112,6 +112,7 @@ func (s *segments) awaitStored(ctx workflow.Context) {
 		s.nextTask(info.Namespace, info.WorkflowExecution.ID)
 	}
 	_ = workflow.Await(ctx, func() bool { return s.stored(ctx) })
+	GiveWay(ctx)
 }
 
 // single reports whether each superstep is a segment of its own, if it is one at all: none begins before the one before is stored

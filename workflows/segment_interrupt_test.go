@@ -14,6 +14,7 @@ import (
 	"superstep.dev/activities"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/nexttask"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows"
 	"superstep.dev/workflows/protocol"
@@ -205,9 +206,9 @@ func (r *rig) workAs(g *graphadapter.Graph, options worker.Options) (stop func()
 	graphs := []*graphadapter.Graph{g}
 	inputs := activities.NewInputs(0, r.replaying(g))
 	if !options.DisableWorkflowWorker {
-		workflows.NewGraphs(graphs, workflows.Config{Values: inputs}).Register(w)
+		workflows.NewGraphs(graphs, workflows.Config{Values: inputs, NextTask: nexttask.Want}).Register(w)
 	}
-	activities.NewNodes(r.client, graphs).WithInputs(inputs).Register(w)
+	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithNextTask(func() bool { return r.follows }).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}
