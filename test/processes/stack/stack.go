@@ -79,7 +79,7 @@ func (s *Stack) startServer(ctx context.Context) error {
 		Name: "devserver", Path: s.programs.Devserver,
 		Args: append(database, "--port", s.port(DefaultAddress), "--ui-port", s.port(DefaultWebUI),
 			"--live-port", s.port(DefaultLive), "--ready-file", s.file("devserver.ready")),
-		ReadyFile: s.file("devserver.ready"), ReadyLine: announced, StopWithin: 20 * time.Second,
+		ReadyFile: s.file("devserver.ready"), ReadyLine: announced, StopWithin: time.Minute,
 	})
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
 		Name: name, Path: s.programs.Worker,
 		Args: []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
 		Env:  append(s.Env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
-		StopWithin: s.cfg.Drain + 10*time.Second,
+		StopWithin: s.cfg.Drain + 30*time.Second,
 	})
 }
 
