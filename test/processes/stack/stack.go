@@ -102,14 +102,14 @@ func (s *Stack) startPayments(ctx context.Context) error {
 	return nil
 }
 
-// Worker starts one more worker, worker-1 first, and returns once it takes tasks.
-func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
+// Worker starts one more worker, worker-1 first, and returns once it takes tasks. env is added to the environment of this one.
+func (s *Stack) Worker(ctx context.Context, env ...string) (*processes.Process, error) {
 	s.workers++
 	name := fmt.Sprintf("worker-%d", s.workers)
 	return s.start(ctx, processes.Command{
 		Name: name, Path: s.programs.Worker,
 		Args: []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
-		Env:  append(s.Env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
+		Env:  append(append(s.Env(), s.cfg.Env...), env...), ReadyFile: s.file(name + ".ready"),
 		StopWithin: s.cfg.Drain + 30*time.Second,
 	})
 }
