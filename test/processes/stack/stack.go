@@ -36,6 +36,8 @@ type Config struct {
 	Env []string
 	// Drain is how long a worker that is stopped lets running tasks finish.
 	Drain time.Duration
+	// LostAfter is after how much silence a worker is taken for lost; 0 leaves that to the worker.
+	LostAfter time.Duration
 	// Output returns who gets the output of a process besides its log; nil is nobody.
 	Output func(name string) io.Writer
 }
@@ -106,10 +108,13 @@ func (s *Stack) startPayments(ctx context.Context) error {
 func (s *Stack) Worker(ctx context.Context, env ...string) (*processes.Process, error) {
 	s.workers++
 	name := fmt.Sprintf("worker-%d", s.workers)
+	args := []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()}
+	if s.cfg.LostAfter > 0 {
+		args = append(args, "--lost-after", s.cfg.LostAfter.String())
+	}
 	return s.start(ctx, processes.Command{
-		Name: name, Path: s.programs.Worker,
-		Args: []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
-		Env:  append(append(s.Env(), s.cfg.Env...), env...), ReadyFile: s.file(name + ".ready"),
+		Name: name, Path: s.programs.Worker, Args: args,
+		Env: append(append(s.Env(), s.cfg.Env...), env...), ReadyFile: s.file(name + ".ready"),
 		StopWithin: s.cfg.Drain + 30*time.Second,
 	})
 }
