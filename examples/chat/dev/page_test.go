@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,6 +201,20 @@ func TestPageAsks(t *testing.T) {
 	receipts, err := r.pay.Refunds(t.Context(), "o-1042")
 	require.NoError(t, err)
 	require.Len(t, receipts, 1)
+
+	// A conversation that is being loaded is shown as that, not as a new one.
+	opened := b.do("eval", "", `location.hash`).(string)
+	b.do("click", "#new", "")
+	b.until(`document.querySelector(".empty button")`)
+	b.until(atRest)
+	require.NoError(t, syscall.Kill(r.service.PID(), syscall.SIGSTOP))
+	b.do("eval", "", `void (location.hash = `+quoted(opened)+`)`)
+	b.until(`document.querySelector("#status").textContent.includes("being loaded") && document.querySelector("#send").disabled`)
+	require.Equal(t, true, b.do("eval", "", `document.querySelector("#log").ariaBusy === "true" && !document.querySelector(".empty")`))
+	require.NoError(t, syscall.Kill(r.service.PID(), syscall.SIGCONT))
+	b.until(atRest)
+	require.Contains(t, b.spoken()[len(b.spoken())-1], "The money is on its way, once.")
+
 	b.do("size", "", "400x800")
 	b.shot("8-narrow")
 	require.Equal(t, true, b.do("eval", "", `document.documentElement.scrollWidth <= innerWidth`))
