@@ -29,15 +29,15 @@ type Command struct {
 	// as soon as it is started.
 	ReadyFile string
 	ReadyLine *regexp.Regexp
-	// ReadyWithin bounds the wait; 0 means a minute.
+	// ReadyWithin bounds the wait; 0 means two minutes.
 	ReadyWithin time.Duration
-	// StopWithin is how long the process may take to end by itself once it was asked to; 0 means ten seconds.
+	// StopWithin is how long the process may take to end by itself once it was asked to; 0 means half a minute.
 	StopWithin time.Duration
 }
 
 const (
-	defaultReadyWithin = time.Minute
-	defaultStopWithin  = 10 * time.Second
+	defaultReadyWithin = 2 * time.Minute
+	defaultStopWithin  = 30 * time.Second
 )
 
 func (c *Command) readyWithin() time.Duration {
