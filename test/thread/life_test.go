@@ -215,7 +215,7 @@ func (s *lifeScript) until(t *testing.T, kind approval.Kind) {
 		}
 		s.waited = len(entries)
 		return true
-	}, time.Minute, 50*time.Millisecond, "nothing was %s", kind)
+	}, 2*time.Minute, 50*time.Millisecond, "nothing was %s", kind)
 }
 
 func (s *lifeScript) stands(t *testing.T) string {
