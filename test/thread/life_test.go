@@ -29,6 +29,7 @@ func TestLifeOnBothRuntimes(t *testing.T) {
 		"temporal": func(t *testing.T, g superstep.Runnable) superstep.Runtime { return graphtest.Temporal(t, g) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it waits for silence to be long enough
 			datadriven.Walk(t, "../../graphadapter/life/testdata/shared", func(t *testing.T, path string) {
 				s := &lifeScript{on: on}
 				datadriven.RunTest(t, path, s.directive)
