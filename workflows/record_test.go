@@ -39,6 +39,12 @@ func TestRecord(t *testing.T) {
 			r.record(s.name, s.name)
 		})
 	}
+	t.Run("follows", func(t *testing.T) {
+		r := following(t)
+		r.work(chainGraph())
+		r.finished(r.start("follows", protocol.GraphInput{Graph: "chain", Input: protocol.Input{Value: pregel.Value(`{}`)}}))
+		r.record("follows", "follows")
+	})
 	t.Run("failure", func(t *testing.T) {
 		r := newRig(t)
 		r.work(failingGraph())

@@ -54,7 +54,7 @@ func TestReplayOfEveryMoment(t *testing.T) {
 		"questions-fused", "questions-async", "questions-exit", "handled-fused", "nested-async", "paused", "paused-fused", "paused-async",
 		"paused-exit", "held-fused", "event", "event-async", "continued", "continues", "dropped", "compensated",
 		"job", "job-approved", "job-stopped", "approved-by-two", "approval-edited", "approval-expired", "approval-refused",
-		"told", "listed", "marked", "metered"} {
+		"told", "listed", "marked", "metered", "follows"} {
 		whole, moments := recorded(t, name), 0
 		for n := 3; n < len(whole.Events); n++ {
 			if whole.Events[n].GetWorkflowTaskScheduledEventAttributes() == nil {

@@ -137,7 +137,9 @@ func TestValuesAreInNoHistory(t *testing.T) {
 		return s, err
 	})
 	b.AddEdge(superstep.Start, "first")
+	b.AddNode("beside", func(_ context.Context, s state) (state, error) { return s, nil }) // with it each task has an activity
 	b.AddEdge("first", "puts")
+	b.AddEdge("first", "beside")
 	g := b.MustCompile()
 	server := rig.NewServer(t)
 	s := awaitOpen(t, fileIn(t, "store.db"))
