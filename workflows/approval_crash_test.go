@@ -121,7 +121,8 @@ func TestApprovalOutlivesItsWorker(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatal("the answer got no reply")
 			}
-			if s, err := r.state(thread); err == nil && len(s.Questions) > 0 { // nobody verified it in time
+			s := r.until(thread, "what became of it", func(protocol.State) bool { return true })
+			if len(s.Questions) > 0 { // nobody verified it in time
 				r.taken(thread, replied(t, thread, s.Questions[0], "bob", approves))
 			}
 			if log := r.ended(thread); !strings.HasPrefix(log, `["approve `) || strings.Contains(log, ",bob") {

@@ -27,7 +27,7 @@ func TestApprovalSilence(t *testing.T) {
 	t.Parallel()
 	warned := within(1500, approval.SilenceDeny)
 	warned.Warn = 1000
-	half := within(1500, approval.SilenceDeny)
+	half := within(15_000, approval.SilenceDeny) // somebody votes before it is over
 	half.Quorum = 2
 	for name, c := range map[string]struct {
 		action approval.Action
@@ -40,7 +40,7 @@ func TestApprovalSilence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, thread, _ := pays(t, c.action, protocol.GraphInput{})
+			r, thread := begins(t, c.action, protocol.GraphInput{})
 			if log := r.ended(thread); log != c.log {
 				t.Errorf("the run ended with %s, want %s", log, c.log)
 			}
@@ -64,7 +64,7 @@ func TestApprovalSilence(t *testing.T) {
 // TestApprovalSilenceAsksOthers: after the escalation others are asked, and those before them are not.
 func TestApprovalSilenceAsksOthers(t *testing.T) {
 	t.Parallel()
-	action := within(4000, approval.SilenceEscalate)
+	action := within(15_000, approval.SilenceEscalate) // as long is there to answer behind it
 	action.Approvers = []string{"ann"}
 	r, thread, q := pays(t, action, protocol.GraphInput{})
 	s := r.until(thread, "the escalation", func(s protocol.State) bool { return len(s.Approvals) == 1 && s.Approvals[0].Escalated })
@@ -84,11 +84,12 @@ func TestApprovalSilenceAsksOthers(t *testing.T) {
 func TestApprovalSilencePauses(t *testing.T) {
 	t.Parallel()
 	action := within(300, approval.SilencePause)
-	r, thread, q := pays(t, action, protocol.GraphInput{})
+	r, thread := begins(t, action, protocol.GraphInput{})
 	s := r.paused(thread)
-	if !strings.Contains(s.Paused.Reason, q.ID) || len(s.Questions) != 1 || len(s.Due) != 0 {
-		t.Errorf("paused is %+v, asked %+v, due %+v", s.Paused, s.Questions, s.Due)
+	if len(s.Questions) != 1 || !strings.Contains(s.Paused.Reason, s.Questions[0].ID) || len(s.Due) != 0 {
+		t.Fatalf("paused is %+v, asked %+v, due %+v", s.Paused, s.Questions, s.Due)
 	}
+	q := s.Questions[0]
 	r.taken(thread, replied(t, thread, q, "ann", approves))
 	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "go on", Unpause: true}); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestApprovalSilencePauses(t *testing.T) {
 // TestApprovalDeadlineStays: it is when it was, whatever the run goes through.
 func TestApprovalDeadlineStays(t *testing.T) {
 	t.Parallel()
-	action := within(5000, approval.SilenceDeny)
+	action := within(20_000, approval.SilenceDeny) // time to be continued in, and to lose the worker
 	r := newRig(t)
 	r.gate = &approval.Gate{Keys: plainKeys{}}
 	stop := r.work(paymentGraph(action))

@@ -37,12 +37,15 @@ func (plainKeys) Owner(string, time.Time) (approval.Owner, error) {
 	return approval.Owner{Issuer: "test"}, nil
 }
 
+// tokenLife is how long the tokens of these tests are good, however long the answer that they come with is under way.
+const tokenLife = 30 * time.Minute
+
 // tokenOf is a token for a question as it is asked now.
 func tokenOf(t *testing.T, thread string, q pregel.OpenQuestion, by, id string) string {
 	t.Helper()
 	action := actionOf(t, q)
 	return asJSON(t, approval.Claims{ID: id, Thread: thread, Question: q.ID, Approver: by, Digest: action.Digest(),
-		ParamsHash: action.ParamsHash, IssuedAt: time.Now(), ExpiresAt: time.Now().Add(time.Minute)})
+		ParamsHash: action.ParamsHash, IssuedAt: time.Now(), ExpiresAt: time.Now().Add(tokenLife)})
 }
 
 func actionOf(t *testing.T, q pregel.OpenQuestion) approval.Action {
@@ -122,13 +125,20 @@ func paymentGraph(action approval.Action) *graphadapter.Graph {
 // pays starts a thread that waits for the approval of an action.
 func pays(t *testing.T, action approval.Action, in protocol.GraphInput) (*rig, string, pregel.OpenQuestion) {
 	t.Helper()
+	r, thread := begins(t, action, in)
+	return r, thread, r.asks(thread, 1).Questions[0]
+}
+
+// begins starts a thread that asks for the approval of an action, perhaps for so short a time that nobody sees it wait.
+func begins(t *testing.T, action approval.Action, in protocol.GraphInput) (*rig, string) {
+	t.Helper()
 	r := newRig(t)
 	r.gate = &approval.Gate{Keys: plainKeys{}}
 	r.work(paymentGraph(action))
 	thread := testserver.Queue(t)
 	in.Graph, in.Input = "payment", input(`{}`)
 	r.start(thread, in)
-	return r, thread, r.asks(thread, 1).Questions[0]
+	return r, thread
 }
 
 // ended waits for the end of a thread and returns its log.

@@ -14,7 +14,8 @@ import (
 // TestApprovalExpiresInASegment: the time to answer begins when people can answer, which is when the segment in which the
 // question was asked has come back, and it ends as it does anywhere.
 func TestApprovalExpiresInASegment(t *testing.T) {
-	action := within(1500, approval.SilenceEscalate)
+	const waits = 5 * time.Second // twice that is there to see when it is due
+	action := within(waits.Milliseconds(), approval.SilenceEscalate)
 	for mode, in := range fusedModes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -28,11 +29,11 @@ func TestApprovalExpiresInASegment(t *testing.T) {
 			in.Graph, in.Input = "beside", input(`{}`)
 			r.start(thread, in)
 			<-slow.began
-			<-time.After(2 * time.Second) // longer than the approval waits
+			<-time.After(waits + time.Second) // longer than the approval waits
 			released := time.Now()
 			slow.release <- struct{}{}
 			s := r.until(thread, "the question", func(s protocol.State) bool { return len(s.Approvals) == 1 && !s.Approvals[0].Due.IsZero() })
-			if due := s.Approvals[0].Due; due.Before(released.Add(1500 * time.Millisecond)) {
+			if due := s.Approvals[0].Due; due.Before(released.Add(waits)) {
 				t.Errorf("it is due at %v, %v after it could be answered", due, due.Sub(released))
 			}
 			if log := r.ended(thread); log != `["start","expired","{\"amount\":1000}","slow"]` {

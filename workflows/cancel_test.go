@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -17,9 +18,13 @@ import (
 func TestACancelledRunKeepsWhatFinished(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	// careful finishes what it is at when it is cancelled; careless does not.
+	// careful finishes what it is at when it is cancelled, after the answer has come; careless does not.
+	answered := make(chan struct{})
+	release := sync.OnceFunc(func() { close(answered) })
+	t.Cleanup(release)
 	careful := graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
 		<-ctx.Done()
+		<-answered
 		return writes("log", []string{"careful"}), nil
 	}}
 	var ranBefore atomic.Bool
@@ -44,6 +49,7 @@ func TestACancelledRunKeepsWhatFinished(t *testing.T) {
 	if _, err := r.update(thread, answer("u", s.Questions[0], `"yes"`)); err != nil {
 		t.Fatal(err)
 	}
+	release()
 	left := closingOf(t, run.Get(r.ctx, nil))
 	if left.Step != 0 || len(left.Life.Answered) != 1 {
 		t.Errorf("the run left step %d and the answers %+v", left.Step, left.Life.Answered)

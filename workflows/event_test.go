@@ -175,7 +175,7 @@ func TestEventsAreBounded(t *testing.T) {
 func TestAWaitTimesOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	g := waitingGraph(waitsFor(2*time.Second, "paid"), waitsFor(time.Hour, "sent"))
+	g := waitingGraph(waitsFor(10*time.Second, "paid"), waitsFor(time.Hour, "sent"))
 	stop := r.work(g)
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`)})
@@ -307,7 +307,7 @@ func TestAWaitIsContinued(t *testing.T) {
 func TestAContinuedWaitEndsInTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.work(waitingGraph(waitsFor(4*time.Second, "paid"), says("right")))
+	r.work(waitingGraph(waitsFor(15*time.Second, "paid"), says("right")))
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
 	before := r.waitsForEvents(thread, 1).Due

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -119,7 +118,7 @@ func TestAHeldRunOutOfTimeIsRetried(t *testing.T) {
 	g, _, release, ran := letGo()
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`), Hold: true, StepTimeout: time.Second.Milliseconds()})
+	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`), Hold: true, StepTimeout: steady.Milliseconds()})
 	r.until(thread, "the end of its time", func(s protocol.State) bool { return s.Status == protocol.StatusTimedOut })
 	release <- struct{}{}
 	if err := r.call(thread, protocol.UpdateRetry, "r", protocol.RetryRequest{ID: "r"}, nil); err != nil {

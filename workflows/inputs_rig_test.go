@@ -100,7 +100,8 @@ func (r *rig) serve(cfg superstep.WorkerConfig, graphs ...*graphadapter.Graph) (
 	for _, g := range graphs {
 		cfg.Graphs = append(cfg.Graphs, served{g})
 	}
-	cfg.Options.WorkerStopTimeout, cfg.LostAfter = patience, steady
+	ready := make(chan struct{})
+	cfg.Options.WorkerStopTimeout, cfg.LostAfter, cfg.OnReady = patience, steady, func() { close(ready) }
 	w, err := superstep.NewWorker(r.client, cfg)
 	if err != nil {
 		r.t.Fatal(err)
@@ -120,6 +121,12 @@ func (r *rig) serve(cfg superstep.WorkerConfig, graphs ...*graphadapter.Graph) (
 		}
 	}
 	r.t.Cleanup(stop)
+	select {
+	case <-ready:
+	case err := <-ended:
+		stopped = true
+		r.t.Fatal("the worker ended: ", err)
+	}
 	return stop
 }
 

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
@@ -131,8 +133,20 @@ func TestWorkersTakeTurns(t *testing.T) {
 		})
 	}
 	r.serve(decides, of(0))
-	r.serve(runs, of(0))
-	r.serve(runs, of(1))
+	for worker, name := range []string{"one", "the other"} {
+		cfg := runs
+		cfg.Options.Identity = name
+		r.serve(cfg, of(worker))
+	}
+	var waiting []string // for tasks: one that comes late would find all of them done
+	await(t, "both workers", func() bool {
+		described, err := r.client.DescribeTaskQueue(r.ctx, r.queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+		waiting = nil
+		for _, p := range described.GetPollers() {
+			waiting = append(waiting, p.GetIdentity())
+		}
+		return err == nil && slices.Contains(waiting, "one") && slices.Contains(waiting, "the other")
+	}, func() any { return waiting })
 	if result := r.finished(r.looped("turns", steps, nil)); result.Step != steps {
 		t.Errorf("the run ended at step %d", result.Step)
 	}

@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +16,7 @@ func TestWhoIsLateIsGivenMoreTime(t *testing.T) {
 	t.Parallel()
 	const idle, most = steady, 1500 * time.Millisecond
 	r := newRig(t)
-	var atOnce, seen atomic.Int32
-	g := crowdGraph(2, &atOnce, &seen)
+	g := crowdGraph(2, &crowd{})
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: g.Spec.Name, Spec: g.Spec, Input: input(`{}`)}) // there is no worker yet
 	r.work(g)

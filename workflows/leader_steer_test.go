@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"superstep.dev/activities"
 	"superstep.dev/job"
@@ -20,10 +19,12 @@ func TestAPlanWaitsForItsApproval(t *testing.T) {
 	c.lead()
 	run := c.begin(protocol.LeaderInput{Job: job.Job{Policy: job.Policy{Approve: "all"}}})
 	v := c.until("the plan", func(v job.View) bool { return v.Phase == job.PhaseApproving })
+	c.settled(run.GetID())
 	events := len(c.history(run.GetID()).Events)
 	if _, err := c.tells(protocol.UpdateJobPlan, job.Decision{PlanVersion: v.PlanVersion + 1, Verdict: "approve"}); errorKind(err) != protocol.ErrTypeJobRefused {
 		t.Errorf("another plan was approved: %v", err)
 	}
+	c.settled(run.GetID())
 	if now := len(c.history(run.GetID()).Events); now != events || len(c.attempts()) != 0 {
 		t.Errorf("refused, it has %d events instead of %d, and began %v", now, events, c.attempts())
 	}
@@ -53,7 +54,7 @@ func TestAnAttemptOutOfTime(t *testing.T) {
 				return success("too late")
 			}})
 			c.lead()
-			run := c.begin(protocol.LeaderInput{Grace: 500, Job: job.Job{Policy: job.Policy{AttemptTimeout: 700 * time.Millisecond}}})
+			run := c.begin(protocol.LeaderInput{Grace: 500, Job: job.Job{Policy: job.Policy{AttemptTimeout: steady}}})
 			b := c.ends(run, job.StatusFinished)
 			if tries := c.told("slow"); len(tries) != 2 || !strings.Contains(strings.Join(tries[1].Lessons, ""), "timed out") || made(b)[0] != "in time" {
 				t.Errorf("it was told %+v, and made %q", tries, made(b))

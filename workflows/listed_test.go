@@ -70,6 +70,7 @@ func TestQuestionsAreNoted(t *testing.T) {
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: "approval", Found: &protocol.Found{Lists: true, Inbox: true}, Input: input(`{}`)})
 	s := r.asks(thread, 3)
+	r.settled(thread)
 	note, attributes := r.noted(thread)
 	if got, want := strings.Join(ids(note), ", "), "one: first, three: fourth, two: second"; got != want {
 		t.Errorf("noted %s, want %s", got, want)
@@ -85,6 +86,7 @@ func TestQuestionsAreNoted(t *testing.T) {
 		return slices.Contains(ids(note), "two: third")
 	}, func() any { return note })
 	r.answerAll(thread, run.GetRunID())
+	r.finished(run)
 	note, attributes = r.noted(thread)
 	if len(note.Questions) > 0 || attributes[protocol.AttributeStatus] != `"finished"` {
 		t.Errorf("at its end: %v, %v", note, attributes)
@@ -112,6 +114,7 @@ func TestQuestionsAreNotedUnderWay(t *testing.T) {
 	close(release)
 	r.asks(thread, 1)
 	r.asks(plain, 1)
+	r.settled(plain)
 	if _, memos := r.shownEvents(plain); memos != 0 {
 		t.Errorf("%d memos of a run without the attributes of questions", memos)
 	}
@@ -132,6 +135,7 @@ func TestApprovalsAreNoted(t *testing.T) {
 	thread := testserver.Queue(t)
 	r.start(thread, protocol.GraphInput{Graph: "risky", Found: &protocol.Found{Lists: true, Inbox: true}, Input: input(`{}`)})
 	r.asks(thread, 2)
+	r.settled(thread)
 	note, attributes := r.noted(thread)
 	if len(note.Questions) != 2 {
 		t.Fatalf("noted %v", note)

@@ -54,8 +54,8 @@ func (n *recordingNotifier) kinds() (out []approval.Kind) {
 // none of it twice, and not of what is decided by silence as if somebody had answered.
 func TestNoticesOfAnExpiry(t *testing.T) {
 	t.Parallel()
-	action := within(6000, approval.SilenceEscalate)
-	action.Warn = 4000 // a warning that comes late, behind what it warns of, is none
+	action := within(12_000, approval.SilenceEscalate)
+	action.Warn = 11_000 // a warning that comes late, behind what it warns of, is none
 	heard := &recordingNotifier{}
 	r := newRig(t)
 	r.gate, r.notifier = &approval.Gate{Keys: plainKeys{}}, heard

@@ -56,13 +56,29 @@ func TestAShortRunIsOneWorkflowTask(t *testing.T) {
 			r := newRig(t)
 			r.work(chainGraph(), asksOnce())
 			in.Graph, in.Input = "chain", input(`{}`)
-			run := r.start(testserver.Queue(t), in)
-			r.finished(run)
-			if got, want := countsOf(r.history(run.GetID())), (counts{1, 1, 1, 0}); got != want {
-				t.Errorf("a run of three supersteps took %+v, want %+v", got, want)
-			}
+			inTime(t, func() bool {
+				run := r.start(testserver.Queue(t), in)
+				r.finished(run)
+				got, want := countsOf(r.history(run.GetID())), (counts{1, 1, 1, 0})
+				if got != want && got.activities == 0 {
+					t.Errorf("a run of three supersteps took %+v, want %+v", got, want)
+				}
+				return got.activities == 0
+			})
 		})
 	}
+}
+
+// inTime repeats what the half second of an opening has to be enough for: it says whether that was so. On a busy machine it is for one
+// of several only.
+func inTime(t *testing.T, try func() bool) {
+	t.Helper()
+	for range 40 {
+		if try() || t.Failed() {
+			return
+		}
+	}
+	t.Error("no opening was through in its time")
 }
 
 // TestASegmentGoesOnInItsActivity: a node that takes longer than the opening, deaf to its context, runs once, and so does
@@ -80,7 +96,7 @@ func TestASegmentGoesOnInItsActivity(t *testing.T) {
 			in.Graph, in.Input = "chain", input(`{}`)
 			run := r.start(testserver.Queue(t), in)
 			r.pending(run.GetID(), "the segment's activity", func(attempts []int32) bool { return slices.Equal(attempts, []int32{1}) })
-			time.AfterFunc(3*time.Second, func() { close(release) }) // longer than a lease that nobody renews
+			time.AfterFunc(steady+time.Second, func() { close(release) }) // longer than a lease that nobody renews
 			if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` {
 				t.Errorf("it ended with %s", log)
 			}
@@ -181,7 +197,7 @@ func TestWhatIsEmittedEndsAnOpening(t *testing.T) {
 				if took < soon {
 					return
 				}
-				if tries == 10 {
+				if tries == 40 {
 					t.Fatalf("the history told of the task %s after it had emitted", took)
 				}
 			}
@@ -229,31 +245,44 @@ func TestASegmentThatAnotherWorkerTakes(t *testing.T) {
 	for mode, in := range relaxedModes() {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
-			g, first, ran, why := chainGraph(), &atomic.Int32{}, &atomic.Int32{}, make(chan error, 1)
-			g.Nodes["a"] = counting(first, "a", nil)
-			g.Nodes["b"] = counting(ran, "b", func(ctx context.Context) error {
-				if ran.Load() > 1 {
-					return nil
-				}
-				<-ctx.Done()
-				why <- context.Cause(ctx)
-				return nil
-			})
-			r.workAs(g, worker.Options{LocalActivityWorkerOnly: true})
-			in.Graph, in.Input = "chain", input(`{}`)
-			run := r.start(testserver.Queue(t), in)
-			r.pending(run.GetID(), "the segment's activity", func(attempts []int32) bool { return len(attempts) == 1 })
-			r.workAs(g, worker.Options{DisableWorkflowWorker: true})
-			if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` {
-				t.Errorf("it ended with %s", log)
-			}
-			if cause := <-why; !errors.Is(cause, graphadapter.ErrFenced) {
-				t.Errorf("the node that nobody waits for ended because of %v", cause)
-			}
-			if first.Load() != 2 || ran.Load() != 2 {
-				t.Errorf("the nodes ran %d and %d times, want twice", first.Load(), ran.Load())
-			}
+			inTime(t, func() bool { return takenByAnother(t, in) })
 		})
 	}
+}
+
+// takenByAnother reports whether the opening came to its second superstep.
+func takenByAnother(t *testing.T, in protocol.GraphInput) bool {
+	r := newRig(t)
+	g, first, ran, why := chainGraph(), &atomic.Int32{}, &atomic.Int32{}, make(chan error, 1)
+	g.Nodes["a"] = counting(first, "a", nil)
+	g.Nodes["b"] = counting(ran, "b", func(ctx context.Context) error {
+		if ran.Load() > 1 {
+			return nil
+		}
+		<-ctx.Done()
+		why <- context.Cause(ctx)
+		return nil
+	})
+	stop := r.workAs(g, worker.Options{LocalActivityWorkerOnly: true})
+	in.Graph, in.Input = "chain", input(`{}`)
+	run := r.start(testserver.Queue(t), in)
+	r.pending(run.GetID(), "the segment's activity", func(attempts []int32) bool { return len(attempts) == 1 })
+	if ran.Load() == 0 { // no superstep begins any more in an opening that is over
+		if err := r.client.TerminateWorkflow(r.ctx, run.GetID(), run.GetRunID(), "too slow"); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		return false
+	}
+	r.workAs(g, worker.Options{DisableWorkflowWorker: true})
+	if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` {
+		t.Errorf("it ended with %s", log)
+	}
+	if cause := <-why; !errors.Is(cause, graphadapter.ErrFenced) {
+		t.Errorf("the node that nobody waits for ended because of %v", cause)
+	}
+	if first.Load() != 2 || ran.Load() != 2 {
+		t.Errorf("the nodes ran %d and %d times, want twice", first.Load(), ran.Load())
+	}
+	return true
 }

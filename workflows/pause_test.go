@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -55,12 +56,19 @@ func letGo() (g *graphadapter.Graph, began, release chan struct{}, ran *atomic.I
 func TestAPauseSurvivesItsWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	g, began, release, ran := letGo()
+	g, ran := chainGraph(), &atomic.Int32{}
+	g.Nodes["a"] = counting(ran, "a", func(ctx context.Context) error {
+		<-activity.GetWorkerStopChannel(ctx) // else the worker might go on with b before it stops
+		return nil
+	})
 	stop := r.work(g)
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
-	<-began
-	release <- struct{}{}
+	await(t, "the node in its activity", func() bool {
+		described, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
+		return err == nil && len(described.GetPendingActivities()) == 1 &&
+			described.GetPendingActivities()[0].GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED
+	}, func() any { return ran.Load() })
 	stop() // it waits for the node
 	r.pausingBySignal(thread, protocol.PauseRequest{ID: "p", By: "ann", Reason: "the books are closed"})
 	stop = r.work(g)
@@ -157,7 +165,7 @@ func TestAPauseStopsTheStepTimeout(t *testing.T) {
 	}}
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: g.Spec.Name, Input: input(`{}`), MaxConcurrency: 1, StepTimeout: 3000})
+	run := r.start(thread, protocol.GraphInput{Graph: g.Spec.Name, Input: input(`{}`), MaxConcurrency: 1, StepTimeout: patience.Milliseconds()})
 	<-began
 	if _, err := r.pausing(thread, protocol.PauseRequest{ID: "p"}); err != nil {
 		t.Fatal(err)

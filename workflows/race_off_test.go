@@ -5,6 +5,6 @@ package workflows_test
 import "time"
 
 const (
-	raced = 3 * time.Second
+	raced = 10 * time.Second
 	flood = 10_000
 )

@@ -32,12 +32,12 @@ func fewer(few, many int) int {
 }
 
 // patience bounds every wait of a test for something that takes milliseconds: a worker that was stopped is missed for
-// seconds.
-const patience = 60 * time.Second
+// seconds, and where others want the processors all takes many times as long.
+const patience = 2 * time.Minute
 
 // steady is a silence that a busy machine seldom reaches: for tests that count how often a node ran, and lose no worker. A task that is
 // to end hears so within a third of it, so it is no longer.
-const steady = 6 * time.Second
+const steady = 10 * time.Second
 
 // silent keeps the SDK's log lines out of the tests' output.
 type silent struct{}
@@ -126,7 +126,7 @@ func (r *rig) finished(run client.WorkflowRun) *protocol.GraphResult {
 
 // state queries a thread's newest run.
 func (r *rig) state(thread string) (protocol.State, error) {
-	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.ctx, 30*time.Second)
 	defer cancel()
 	var s protocol.State
 	v, err := r.client.QueryWorkflow(ctx, thread, "", protocol.QueryState)

@@ -127,7 +127,7 @@ func TestSameAsMemoryWithoutCache(t *testing.T) {
 // uncached runs tests in a process that keeps no workflow between tasks.
 func uncached(t *testing.T, tests string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests, "-test.timeout", "5m", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests, "-test.timeout", "15m", "-test.v")
 	cmd.Env = append(os.Environ(), uncachedEnv+"=1", testserver.EnvAddress+"="+testserver.Address(t))
 	out, err := cmd.CombinedOutput()
 	if err != nil {

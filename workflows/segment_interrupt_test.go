@@ -206,7 +206,7 @@ func (r *rig) workAs(g *graphadapter.Graph, options worker.Options) (stop func()
 	graphs := []*graphadapter.Graph{g}
 	inputs := activities.NewInputs(0, r.replaying(g))
 	if !options.DisableWorkflowWorker {
-		workflows.NewGraphs(graphs, workflows.Config{Values: inputs, NextTask: nexttask.Want}).Register(w)
+		workflows.NewGraphs(graphs, workflows.Config{Values: inputs, LostAfter: steady, NextTask: nexttask.Want}).Register(w)
 	}
 	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithNextTask(func() bool { return r.follows }).Register(w)
 	if err := w.Start(); err != nil {

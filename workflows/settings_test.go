@@ -52,27 +52,40 @@ func TestExitKeepsOneCheckpoint(t *testing.T) {
 	}
 }
 
-// crowdGraph runs n nodes side by side, each for a moment, and counts how many do at once.
-func crowdGraph(n int, atOnce, most *atomic.Int32) *graphadapter.Graph {
+// crowd counts how many nodes run at once, and the most that did. Each waits until that were want, and a moment for more.
+type crowd struct{ now, most, want atomic.Int32 }
+
+func (c *crowd) join(ctx context.Context) {
+	now := c.now.Add(1)
+	defer c.now.Add(-1)
+	for {
+		seen := c.most.Load()
+		if now <= seen || c.most.CompareAndSwap(seen, now) {
+			break
+		}
+	}
+	tick := time.NewTicker(20 * time.Millisecond) // long enough for others to begin
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if c.most.Load() >= c.want.Load() {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// crowdGraph runs n nodes side by side.
+func crowdGraph(n int, of *crowd) *graphadapter.Graph {
 	nodes, order := map[string]graphadapter.Node{}, []string{}
 	var edges []pregel.Edge
 	for i := range n {
 		name := fmt.Sprintf("n%02d", i)
 		nodes[name] = graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
-			now := atOnce.Add(1)
-			defer atOnce.Add(-1)
-			for {
-				seen := most.Load()
-				if now <= seen || most.CompareAndSwap(seen, now) {
-					break
-				}
-			}
-			timer := time.NewTimer(20 * time.Millisecond) // long enough for others to begin
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-			}
+			of.join(ctx)
 			task, _ := taskrun.TaskFrom(ctx)
 			return writes("log", []string{name + string(task.RunContext())}), nil
 		}}
@@ -85,12 +98,13 @@ func crowdGraph(n int, atOnce, most *atomic.Int32) *graphadapter.Graph {
 func TestSuperstepsOfBoundedWidth(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	var atOnce, most atomic.Int32
-	r.work(crowdGraph(9, &atOnce, &most))
+	of := &crowd{}
+	of.want.Store(2)
+	r.work(crowdGraph(9, of))
 	thread := testserver.Queue(t)
 	result := r.finished(r.start(thread, protocol.GraphInput{Graph: "crowd", Input: input(`{}`), MaxConcurrency: 2, Context: pregel.Value(`777`)}))
-	if most.Load() != 2 {
-		t.Errorf("%d tasks ran at once, want 2", most.Load())
+	if of.most.Load() != 2 {
+		t.Errorf("%d tasks ran at once, want 2", of.most.Load())
 	}
 	log := string(result.Output["log"])
 	for i := range 9 {
@@ -98,9 +112,10 @@ func TestSuperstepsOfBoundedWidth(t *testing.T) {
 			t.Errorf("node %d is missing, or its context: %s", i, log)
 		}
 	}
+	of.want.Store(3)
 	wide := r.finished(r.start(thread, protocol.GraphInput{Graph: "crowd", Input: input(`{}`)}))
-	if most.Load() < 3 || strings.Contains(string(wide.Output["log"]), "777") {
-		t.Errorf("without a bound %d tasks ran at once and wrote %s", most.Load(), wide.Output["log"])
+	if of.most.Load() < 3 || strings.Contains(string(wide.Output["log"]), "777") {
+		t.Errorf("without a bound %d tasks ran at once and wrote %s", of.most.Load(), wide.Output["log"])
 	}
 }
 
@@ -124,17 +139,17 @@ func TestSuperstepsOutOfTime(t *testing.T) {
 	var runs atomic.Int32
 	r.work(hangingGraph(&runs))
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: 700})
+	run := r.start(thread, protocol.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: steady.Milliseconds()})
 	err := run.Get(r.ctx, nil)
 	left := closingOf(t, err)
-	if !strings.Contains(err.Error(), `superstep 2 of graph "hanging" ran longer than 700ms`) || left.Step != 1 {
+	if !strings.Contains(err.Error(), `superstep 2 of graph "hanging" ran longer than `+steady.String()) || left.Step != 1 {
 		t.Fatalf("it ended at step %d with %v", left.Step, err)
 	}
 	if left.Failure == nil || left.Failure.Type != "StepTimeout" {
 		t.Errorf("the failure is %+v", left.Failure)
 	}
 	in := next("hanging", left)
-	in.Suspect, in.StepTimeout = true, 60_000
+	in.Suspect, in.StepTimeout = true, patience.Milliseconds()
 	log := string(r.finished(r.start(thread, in)).Output["log"])
 	if log != `["before","hangs","quick","end"]` {
 		t.Errorf("the next run ended with %s", log)
@@ -150,7 +165,7 @@ func TestSuperstepsInTime(t *testing.T) {
 	r := newRig(t)
 	r.work(approvalGraph())
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: input(`{}`), StepTimeout: 30_000})
+	run := r.start(thread, protocol.GraphInput{Graph: "approval", Input: input(`{}`), StepTimeout: patience.Milliseconds()})
 	r.asks(thread, 3)
 	r.settled(thread)
 	started, ended := 0, 0
@@ -183,7 +198,7 @@ func TestASuperstepOutOfTimeIsNoFailureOfItsNodes(t *testing.T) {
 	g.Spec.Nodes[1].ErrorHandler = "helper"
 	r.work(g)
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: 500})
+	run := r.start(thread, protocol.GraphInput{Graph: "hanging", Input: input(`{}`), StepTimeout: steady.Milliseconds()})
 	left := closingOf(t, run.Get(r.ctx, nil))
 	if left.Failure == nil || left.Failure.Type != "StepTimeout" {
 		t.Errorf("the failure is %+v", left.Failure)

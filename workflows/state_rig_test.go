@@ -201,7 +201,7 @@ func (r *rig) workBriefly(graphs ...*graphadapter.Graph) (stop func()) {
 	r.t.Helper()
 	w := worker.New(r.client, r.queue, worker.Options{Identity: "brief", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: time.Second,
 		DeadlockDetectionTimeout: raced})
-	workflows.NewGraphs(graphs, workflows.Config{}).Register(w)
+	workflows.NewGraphs(graphs, workflows.Config{LostAfter: steady}).Register(w)
 	activities.NewNodes(r.client, graphs).Register(w)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)

@@ -88,6 +88,7 @@ func TestAWaitEndsWithTheRun(t *testing.T) {
 		return err == nil && len(described.GetPendingActivities()) == 1
 	}, func() any { return r.runs(thread) })
 	waits := r.rest(thread, "w")
+	await(t, "the wait is taken", func() bool { return r.accepted(thread, "w") }, func() any { return r.runs(thread) })
 	close(release)
 	if reply := <-waits; !reply.Ends || reply.Status != protocol.StatusFinished {
 		t.Errorf("it ends as %+v", reply)

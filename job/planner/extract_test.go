@@ -53,7 +53,7 @@ func TestExtractIsQuickWhateverComes(t *testing.T) {
 		start := time.Now()
 		_, err := extract(strings.Repeat(unit, maxAnswer/4/len(unit)), passes)
 		require.Error(t, err, unit)
-		require.Less(t, time.Since(start), 30*time.Second, unit)
+		require.Less(t, time.Since(start), 2*time.Minute, unit)
 	}
 }
 

@@ -18,7 +18,7 @@ func (memoryEngine) serve(context.Context, []*graphadapter.Graph) (func() error,
 	return func() error { return nil }, nil
 }
 
-func (memoryEngine) patience() time.Duration { return 30 * time.Second }
+func (memoryEngine) patience() time.Duration { return 2 * time.Minute }
 
 // parallel is what keeps the processors busy while some scripts sleep.
 func (memoryEngine) parallel() int { return 2 * runtime.GOMAXPROCS(0) }

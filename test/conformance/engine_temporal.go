@@ -228,7 +228,7 @@ func (m *temporalThreads) update(ctx context.Context, at place, u graphadapter.S
 }
 
 // closeTimeout bounds the end of a case's runs.
-const closeTimeout = 20 * time.Second
+const closeTimeout = time.Minute
 
 // close ends the runs that still wait: the next case has the server for itself.
 func (m *temporalThreads) close() error {

@@ -304,14 +304,14 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 			release = make(chan struct{})
 			th := graph.Thread(client, graphtest.ThreadID(t))
 			require.NoError(t, th.Start(t.Context(), rig.Payment{}))
-			require.Eventually(t, func() bool { return len(b.Paid()) == 1 }, time.Minute, time.Millisecond)
+			require.Eventually(t, func() bool { return len(b.Paid()) == 1 }, 2*time.Minute, time.Millisecond)
 			done := make(chan error, len(modes))
 			for i, mode := range modes {
 				go func() {
 					_, err := client.Cancel(t.Context(), thread.CancelRequest{Thread: th.ID(), Mode: mode, ID: string(mode), Reason: string(mode), By: "ann"})
 					done <- err
 				}()
-				require.Eventually(t, func() bool { return signals(t, server, th.ID()) == i+1 }, time.Minute, 10*time.Millisecond)
+				require.Eventually(t, func() bool { return signals(t, server, th.ID()) == i+1 }, 2*time.Minute, 10*time.Millisecond)
 			}
 			close(release)
 			for range modes {

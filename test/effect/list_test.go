@@ -125,7 +125,7 @@ func TestEffectsOfFusedSuperstepsUnderWayAreListed(t *testing.T) {
 			require.NoError(t, th.Start(t.Context(), rig.Payment{}, mode))
 			want := []string{"before 1 committed", "hold 2 committed"}
 			var got []string
-			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && !slices.Equal(want, got); {
+			for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline) && !slices.Equal(want, got); {
 				got = rig.EffectsOf(t, th)
 			}
 			assert.Equal(t, want, got)
@@ -168,7 +168,7 @@ func TestEffectsThatNobodyHasTakenInAreListed(t *testing.T) {
 	require.Eventually(t, func() bool {
 		d, err := server.DescribeWorkflowExecution(t.Context(), th.ID(), "")
 		return err == nil && len(d.GetPendingActivities()) == 0
-	}, time.Minute, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	view, err := client.Effects(t.Context(), thread.EffectsRequest{Thread: th.ID()})
 	require.NoError(t, err)
 	require.Len(t, view.Effects, 1)

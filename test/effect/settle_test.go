@@ -19,7 +19,7 @@ import (
 // that can only be asked. Whoever looks at the thread reads which call is waited for, and until when, and reads it no more
 // once the target is asked again.
 func TestACancellationSaysWhatItWaitsFor(t *testing.T) {
-	const settled = 4 * time.Second // call timeout and settle time
+	const callTime, settled = 2 * time.Second, 12 * time.Second // the call's time, and that with its settle time: long enough to be looked at
 	b := rig.NewBank()
 	pay := b.Effect("bank.pay")
 	pay.Target = superstep.TargetLookupOnly
@@ -46,7 +46,7 @@ func TestACancellationSaysWhatItWaitsFor(t *testing.T) {
 	g := superstep.NewStateGraph[rig.Payment]("cancel-waits")
 	g.AddEffect(pay)
 	g.AddNode("pay", func(ctx context.Context, s rig.Payment) (rig.Payment, error) {
-		_, err := pay.Call(ctx, rig.Transfer{To: "ann", Amount: 1}, superstep.WithCallTimeout(settled-time.Second), superstep.WithSettleTime(time.Second))
+		_, err := pay.Call(ctx, rig.Transfer{To: "ann", Amount: 1}, superstep.WithCallTimeout(callTime), superstep.WithSettleTime(settled-callTime))
 		return s, err
 	})
 	g.AddEdge(superstep.Start, "pay")
@@ -73,7 +73,7 @@ func TestACancellationSaysWhatItWaitsFor(t *testing.T) {
 		go func() { ended <- th.Cancel(t.Context(), "ordered twice", superstep.WithMode(thread.CancelCompensate)) }()
 
 		var waiting *thread.SettleView
-		require.Eventually(t, func() bool { waiting = waits(); return waiting != nil }, time.Minute, 5*time.Millisecond, "it never said that it waits")
+		require.Eventually(t, func() bool { waiting = waits(); return waiting != nil }, 2*time.Minute, 5*time.Millisecond, "it never said that it waits")
 		assert.WithinRange(t, waiting.Until, time.Now(), time.Now().Add(settled))
 		assert.Equal(t, "bank.pay", waiting.Effect)
 		effects, err := th.Effects(t.Context())
@@ -83,7 +83,7 @@ func TestACancellationSaysWhatItWaitsFor(t *testing.T) {
 
 		<-asked
 		assert.False(t, time.Now().Before(waiting.Until), "the target was asked before that")
-		require.Eventually(t, func() bool { return waits() == nil }, time.Minute, 5*time.Millisecond, "it waits no more")
+		require.Eventually(t, func() bool { return waits() == nil }, 2*time.Minute, 5*time.Millisecond, "it waits no more")
 		close(answer)
 		require.NoError(t, <-ended)
 		_, err = th.Wait(t.Context())

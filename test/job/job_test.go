@@ -172,7 +172,7 @@ func TestJobsAndInbox(t *testing.T) {
 			v, err = s.Job(t.Context(), id)
 			require.NoError(t, err)
 			return len(v.Waiting) == 1
-		}, time.Minute, 50*time.Millisecond)
+		}, 2*time.Minute, 50*time.Millisecond)
 		return v
 	}
 	v := waiting()
@@ -189,14 +189,14 @@ func TestJobsAndInbox(t *testing.T) {
 			}
 		}
 		return false
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 
 	_, err := s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: 7, Verdict: "approve"})
 	require.ErrorIs(t, err, thread.ErrAnswerRefused)
 	_, err = s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: v.PlanVersion, Verdict: "approve"})
 	require.NoError(t, err)
 	threadID := job.AttemptThread(id, "p1-1", 1)
-	require.Eventually(t, func() bool { v = waiting(); return v.Waiting[0].Thread == threadID }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { v = waiting(); return v.Waiting[0].Thread == threadID }, 2*time.Minute, 50*time.Millisecond)
 	require.Equal(t, "who?", v.Waiting[0].Asks)
 	require.Equal(t, id, v.Waiting[0].Job)
 	_, err = s.Resume(t.Context(), thread.ResumeRequest{Thread: threadID, Value: []byte(`"ann"`)})

@@ -111,7 +111,7 @@ func TestRecoverWhatWasTerminated(t *testing.T) {
 	require.Eventually(t, func() bool {
 		v, err := s.Job(t.Context(), id)
 		return err == nil && len(v.SubJobs) == 2 && v.SubJobs[1].Open
-	}, time.Minute, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	require.NoError(t, s.Temporal.TerminateWorkflow(t.Context(), job.WorkflowID(id), "", "a test"))
 	s.hold.Store(false)
 	require.Eventually(t, func() bool {
@@ -120,7 +120,7 @@ func TestRecoverWhatWasTerminated(t *testing.T) {
 			require.NoError(t, err)
 		}
 		return err == nil
-	}, time.Minute, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 	answer, err := s.JobAnswer(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, "after first", answer.Text)

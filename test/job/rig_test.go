@@ -79,7 +79,7 @@ func (s *steered) submit(j job.Job) string {
 // until follows a job up to an event of that kind.
 func (s *steered) until(id, kind string) (all []job.Event) {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.T.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.T.Context(), 2*time.Minute)
 	defer cancel()
 	for e, err := range s.FollowJob(ctx, id, 0) {
 		require.NoError(s.T, err)

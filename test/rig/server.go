@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -90,12 +91,17 @@ func (s *Server) WorkWith(cfg superstep.WorkerConfig) (stop func()) {
 	return RunWorker(s.T, s.Temporal, cfg)
 }
 
+// Steady is after how much silence a worker is taken for lost where a test says nothing else: one that is stopped takes its leave, so silence
+// means that the machine is busy, and tests count how often a node ran. A task that is to end hears so within a third of it, so it is no longer.
+const Steady = 10 * time.Second
+
 // RunWorker runs a worker until stop is called, or the test ends. It returns once the server knows the worker.
 func RunWorker(t *testing.T, server client.Client, cfg superstep.WorkerConfig) (stop func()) {
 	t.Helper()
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	cfg.OnReady = func() { close(ready) }
 	cfg.Options.WorkerStopTimeout = 5 * time.Second
+	cfg.LostAfter = cmp.Or(cfg.LostAfter, Steady)
 	w, err := superstep.NewWorker(server, cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -160,7 +166,7 @@ func AwaitListed(t *testing.T, c *superstep.Client, threadID string, status thre
 			}
 		}
 		return false
-	}, 30*time.Second, 50*time.Millisecond, "thread %s is not listed as %s", threadID, status)
+	}, 2*time.Minute, 50*time.Millisecond, "thread %s is not listed as %s", threadID, status)
 	return found
 }
 

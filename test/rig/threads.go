@@ -84,6 +84,6 @@ func AwaitFinished[Out any](t *testing.T, th *superstep.Thread[Out]) (got supers
 		got, err = th.Wait(t.Context())
 		require.NoError(t, err)
 		return got.Status == thread.StatusFinished
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	return got
 }

@@ -192,7 +192,7 @@ func TestRefusedBySignalIsShown(t *testing.T) {
 			v, err = s.Show(t.Context(), s.Queue)
 			assert.NoError(c, err)
 			assert.Len(c, v.Refused, 1)
-		}, time.Minute, 50*time.Millisecond)
+		}, 2*time.Minute, 50*time.Millisecond)
 		assert.Equal(t, status, v.Status)
 		assert.Equal(t, id, v.Refused[0].Question)
 		assert.Equal(t, "ann", v.Refused[0].By)

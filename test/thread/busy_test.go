@@ -131,7 +131,7 @@ func TestBusyIsNotAbsent(t *testing.T) {
 			return err
 		},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		err := call(ctx)
 		cancel()
 		require.ErrorIs(t, err, thread.ErrBusy, name)
@@ -175,7 +175,7 @@ func TestABusyWorkerIsWaitedFor(t *testing.T) {
 			c, sent := s.counted()
 			done := make(chan error, 1)
 			go func() { done <- call(c, threadID, question) }()
-			require.Eventually(t, func() bool { return sent() >= 2 }, time.Minute, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return sent() >= 2 }, 2*time.Minute, 50*time.Millisecond)
 			select {
 			case err := <-done:
 				t.Fatalf("it did not wait: %v", err)
@@ -191,7 +191,7 @@ func TestABusyWorkerIsWaitedFor(t *testing.T) {
 func TestNoWorkerIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	s := rig.NewServer(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	_, err := s.Start(ctx, thread.StartRequest{Graph: "busy", Input: json.RawMessage(`{}`)})
 	require.ErrorIs(t, err, thread.ErrNoWorker)

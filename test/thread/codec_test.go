@@ -284,7 +284,7 @@ func (v *vault) serve(queue string, cfg superstep.WorkerConfig) {
 	v.t.Helper()
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	cfg.Graphs, cfg.Leaders, cfg.TaskQueue = []superstep.Runnable{v.graph()}, []superstep.Leader{v.leader()}, queue
-	cfg.Logger, cfg.OnReady = v.logger(), func() { close(ready) }
+	cfg.Logger, cfg.OnReady, cfg.LostAfter = v.logger(), func() { close(ready) }, rig.Steady
 	w, err := superstep.NewWorker(v.dial(client.Options{}), cfg)
 	require.NoError(v.t, err)
 	ctx, stop := context.WithCancel(context.WithoutCancel(v.t.Context()))
@@ -303,7 +303,7 @@ func (v *vault) serve(queue string, cfg superstep.WorkerConfig) {
 // run starts a thread and waits until it stands.
 func (v *vault) run(c *superstep.Client, threadID, do string, r thread.StartRequest, want thread.Status) thread.View {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(v.t.Context(), 4*time.Minute)
 	defer cancel()
 	r.Graph, r.Thread = "vault", threadID
 	r.Input = json.RawMessage(fmt.Sprintf(`{"do": %q, "said": [%q]}`, do, v.mark("input")))
@@ -389,7 +389,7 @@ func (v *vault) live(c *superstep.Client, prefix string) (threads []string) {
 }
 
 func (v *vault) jobs(c *superstep.Client) {
-	ctx, cancel := context.WithTimeout(v.t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(v.t.Context(), 4*time.Minute)
 	defer cancel()
 	for i, goal := range []string{v.mark("goal"), v.mark("goal that fails"), v.mark("goal without a plan")} {
 		id := fmt.Sprintf("job-%d", i)

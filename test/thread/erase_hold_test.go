@@ -85,17 +85,18 @@ func TestRunsBesideErasures(t *testing.T) {
 	g := noting()
 	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
 	var stop atomic.Bool
-	done, whole := make(chan struct{}), 0
+	var whole atomic.Int32
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		th := g.Thread(e.Client, "mine")
 		for n := uint64(0); !stop.Load(); n++ {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			got, err := th.Invoke(ctx, rig.Wrote(said(60_000, n)), superstep.WithKeepOpen(-1))
 			cancel()
 			switch {
 			case err == nil:
-				whole++
+				whole.Add(1)
 				assert.Equal(t, thread.StatusFinished, got.Status)
 			case errors.Is(err, thread.ErrErasing), errors.Is(err, thread.ErrRunning), errors.Is(err, thread.ErrNotFound): // as the last run went
 			default:
@@ -104,7 +105,7 @@ func TestRunsBesideErasures(t *testing.T) {
 		}
 	}()
 	erased := 0
-	for began := time.Now(); erased == 0 || time.Since(began) < 4*time.Second; {
+	for began := time.Now(); erased == 0 || whole.Load() == 0 || time.Since(began) < 4*time.Second; {
 		_, err := e.Erase(t.Context(), thread.EraseRequest{Thread: "mine"})
 		if err == nil {
 			erased++
@@ -114,8 +115,8 @@ func TestRunsBesideErasures(t *testing.T) {
 	}
 	stop.Store(true)
 	<-done
-	assert.NotZero(t, whole)
-	t.Logf("%d runs were whole, %d erasures", whole, erased)
+	assert.NotZero(t, whole.Load())
+	t.Logf("%d runs were whole, %d erasures", whole.Load(), erased)
 }
 
 // TestAnEraserThatStandsStill while it removes values is taken over from after a moment, in which nobody can begin the thread, and

@@ -285,7 +285,7 @@ func TestAJobIsErasedWithItsAttempts(t *testing.T) {
 		v, err := e.Job(t.Context(), "r-3")
 		assert.NoError(c, err)
 		assert.Equal(c, job.StatusFinished, v.Status)
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 
 	attempt := job.AttemptThread("r-3", "1", 1)
 	_, err = e.Erase(t.Context(), thread.EraseRequest{Thread: attempt})

@@ -104,7 +104,7 @@ func TestAnEventOfAPausedRun(t *testing.T) {
 			got, err := th.Wait(t.Context())
 			require.NoError(t, err)
 			return len(reply.Nodes) == 0 && got.Status == thread.StatusWaitingEvent
-		}, 10*time.Second, 20*time.Millisecond)
+		}, 2*time.Minute, 20*time.Millisecond)
 		_, err = th.SendEvent(t.Context(), "sent", "s")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"s", "end"}, rig.AwaitFinished(t, th).Output.Log.Get())
@@ -126,7 +126,7 @@ func TestAWaitThatFailsItsRun(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := th.Wait(t.Context())
 			return errors.As(err, &run)
-		}, 30*time.Second, 20*time.Millisecond)
+		}, 2*time.Minute, 20*time.Millisecond)
 		assert.Equal(t, thread.StatusTimedOut, run.Status)
 		assert.Contains(t, run.Message, `"paid"`)
 	})
@@ -158,7 +158,7 @@ func TestAWaitInCalledGraphs(t *testing.T) {
 				got, err := th.Wait(t.Context())
 				require.NoError(t, err)
 				return got.Status == thread.StatusFinished || word == "in a subgraph" && len(got.Output.Log.Get()) == 2
-			}, 30*time.Second, 20*time.Millisecond)
+			}, 2*time.Minute, 20*time.Millisecond)
 		}
 		assert.Equal(t, []string{"in a subgraph", "end", "in a call", "end"}, rig.AwaitFinished(t, th).Output.Log.Get())
 	})
@@ -202,7 +202,7 @@ func TestADroppedSuperstepAsksAgain(t *testing.T) {
 
 // TestADroppedWaitBeginsAnew: its time is not that of the wait that was forgotten.
 func TestADroppedWaitBeginsAnew(t *testing.T) {
-	const most = time.Second
+	const most = 8 * time.Second // time to cancel the first in, and to answer the second
 	b := superstep.NewStateGraph[rig.Counter]("dropped-waits")
 	b.AddNode("wait", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
 		word, err := superstep.WaitEvent[string](ctx, "sent", most)
@@ -211,10 +211,11 @@ func TestADroppedWaitBeginsAnew(t *testing.T) {
 	})
 	b.AddEdge(superstep.Start, "wait")
 	rig.InModes(t, b, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
+		t.Parallel()
 		require.Equal(t, thread.StatusWaitingEvent, rig.Invoke(t, th, rig.Counter{}).Status)
 		due := time.Now().Add(most)
 		require.NoError(t, th.Cancel(t.Context(), "start over", superstep.WithMode(thread.CancelDrop)))
-		require.Eventually(t, func() bool { return time.Now().After(due) }, 10*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return time.Now().After(due) }, time.Minute, 10*time.Millisecond)
 		got, err := th.Retry(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, thread.StatusWaitingEvent, got.Status)

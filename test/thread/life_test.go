@@ -29,6 +29,7 @@ func TestLifeOnBothRuntimes(t *testing.T) {
 		"temporal": func(t *testing.T, g superstep.Runnable) superstep.Runtime { return graphtest.Temporal(t, g) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it waits for silence to be long enough
 			datadriven.Walk(t, "../../graphadapter/life/testdata/shared", func(t *testing.T, path string) {
 				s := &lifeScript{on: on}
 				datadriven.RunTest(t, path, s.directive)
@@ -215,7 +216,7 @@ func (s *lifeScript) until(t *testing.T, kind approval.Kind) {
 		}
 		s.waited = len(entries)
 		return true
-	}, time.Minute, 50*time.Millisecond, "nothing was %s", kind)
+	}, 2*time.Minute, 50*time.Millisecond, "nothing was %s", kind)
 }
 
 func (s *lifeScript) stands(t *testing.T) string {

@@ -158,7 +158,7 @@ func TestAThreadThatIsKeptOpen(t *testing.T) {
 func TestAThreadBeganWithItsFirstRun(t *testing.T) {
 	t.Parallel()
 	s := rig.NewServerThatContinues(t, protocol.ContinueAt{Events: 1, Life: 1})
-	g := loop{steps: 6, asks: 3}.graph()
+	g := loop{steps: 6, asks: 3, moved: &atomic.Int64{}}.graph()
 	s.Work(g)
 	th := g.Thread(s.Client, s.Queue)
 	require.NoError(t, th.Start(t.Context(), map[string]any{"at": 0}))
@@ -183,7 +183,7 @@ func TestAThreadBeganWithItsFirstRun(t *testing.T) {
 		all, err := s.List(t.Context(), thread.ListQuery{Limit: 10_000})
 		at := slices.IndexFunc(all, func(l thread.View) bool { return l.Thread == th.ID() })
 		return err == nil && at >= 0 && all[at].Started.Equal(v.Started)
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 }
 
 // TestUpdateOfARunThatItEnded: who repeats an update under its id, because the reply was lost, gets it once, also when it

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +31,8 @@ type lap struct {
 type loop struct {
 	steps, asks int // it asks that many questions within so many supersteps
 	senders     int
-	workerLife  time.Duration // how long a worker lives before it is lost
+	workerLife  time.Duration // how long a worker lives at least before it is lost: then it is as soon as the thread has moved since
+	moved       *atomic.Int64 // how often the node ran
 	at          protocol.ContinueAt
 }
 
@@ -38,6 +40,7 @@ func (l loop) graph() *superstep.Graph[lap] {
 	every := l.steps / l.asks
 	g := superstep.NewStateGraph[lap]("loop")
 	g.AddNode("step", func(ctx context.Context, s lap) (lap, error) {
+		l.moved.Add(1)
 		n := s.At.Get() + 1
 		if n%every == 0 {
 			answer, err := superstep.Interrupt[string](ctx, n)
@@ -97,7 +100,15 @@ func (l loop) churn(ctx context.Context, s *rig.Server, g superstep.Runnable) *s
 				if !assert.NoError(s.T, err) {
 					return
 				}
-				living, stop := context.WithTimeout(ctx, life)
+				living, stop := context.WithCancel(ctx)
+				go func() {
+					defer stop()
+					<-time.After(life)
+					// Where a start takes as long as a life, none would come to do anything.
+					for before := l.moved.Load(); living.Err() == nil && l.moved.Load() == before; {
+						<-time.After(10 * time.Millisecond)
+					}
+				}()
 				assert.NoError(s.T, w.Run(living))
 				stop()
 			}
@@ -118,7 +129,7 @@ func (l loop) run(t *testing.T) {
 	th := g.Thread(s.Client, s.Queue)
 	require.Eventually(t, func() bool {
 		return th.Start(t.Context(), map[string]any{"at": 0}, superstep.WithRecursionLimit(l.steps+10)) == nil
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	var senders sync.WaitGroup
 	for i := range l.senders {
 		senders.Go(func() { assert.NoError(t, l.answer(ctx, s, th.ID(), fmt.Sprintf("sender-%d", i))) })
@@ -162,7 +173,7 @@ func (l loop) run(t *testing.T) {
 // lost: every answer counts once, and everything that it did can be read. With -short it has half of them.
 func TestAThreadOfManySupersteps(t *testing.T) {
 	t.Parallel()
-	l := loop{steps: 150, asks: 10, senders: 6, workerLife: 2 * time.Second, at: protocol.ContinueAt{Events: 150, Life: 1}}
+	l := loop{steps: 150, asks: 10, senders: 6, workerLife: 2 * time.Second, moved: &atomic.Int64{}, at: protocol.ContinueAt{Events: 150, Life: 1}}
 	if testing.Short() {
 		l.steps, l.asks = l.steps/2, l.asks/2
 	}

@@ -151,7 +151,7 @@ func TestAWorkerOfOtherFieldsGivesItsTasksBack(t *testing.T) {
 				require.Eventually(t, func() bool {
 					view, err = client.Show(t.Context(), th.ID())
 					return err == nil && strings.Contains(view.Problem, says)
-				}, time.Minute, 50*time.Millisecond, "%s %+v", says, view)
+				}, 2*time.Minute, 50*time.Millisecond, "%s %+v", says, view)
 				require.Equal(t, thread.StatusRunning, view.Status)
 				stop()
 				defer rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})()

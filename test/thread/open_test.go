@@ -47,7 +47,7 @@ func TestOpenQuestions(t *testing.T) {
 				got[q.Graph], oldest[q.Graph] = q.Open, q.Oldest
 			}
 			assert.Equal(c, want, got)
-		}, time.Minute, 50*time.Millisecond)
+		}, 2*time.Minute, 50*time.Millisecond)
 		return oldest
 	}
 	oldest := open(map[string]int{"chatting": 2, "asker": 1})

@@ -36,7 +36,7 @@ func (e *erasing) ended(threads ...string) (before time.Time) {
 		for _, id := range threads {
 			assert.Contains(c, prunedIn(r), id)
 		}
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	return before
 }
 

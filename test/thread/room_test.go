@@ -55,7 +55,7 @@ func TestResultsThatDoNotFitAHistory(t *testing.T) {
 		return strings.Repeat("x", 900_000)
 	})
 	c := graphtest.Temporal(t, g)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	var in wide
 	for n := range parts {

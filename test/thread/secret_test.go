@@ -198,7 +198,7 @@ func TestRotationUnderLoadLosesNothing(t *testing.T) {
 	}
 	c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: queue, DataConverter: file.keys().Converter(nil)})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	modes := []thread.StartRequest{{}, {Fused: true}, {Durability: superstep.DurabilityAsync}, {Durability: superstep.DurabilityExit}}
 	stages, turned := make(chan struct{}, 48), make(chan int)
@@ -259,7 +259,7 @@ func TestGarbageWhileRunsWait(t *testing.T) {
 	t.Cleanup(stop)
 	c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: queue, DataConverter: file.keys().Converter(nil)})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for i, spoil := range []func() error{
 		func() error { return os.WriteFile(file.path, []byte("garbage"), 0o600) },
@@ -301,7 +301,7 @@ func TestAWorkerWithoutTheKeyEndsNoRun(t *testing.T) {
 			queue := testserver.Queue(t)
 			c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: queue, DataConverter: file.keys().Converter(nil)})
 			require.NoError(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			stop, _ := secretWorker(t, s, queue, client.Options{DataConverter: file.keys().Converter(nil)})
 			_, err = c.Start(ctx, thread.StartRequest{Graph: "counting", Thread: queue, Input: json.RawMessage(`{}`)})
@@ -325,8 +325,10 @@ func TestAWorkerWithoutTheKeyEndsNoRun(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				return strings.Contains(logs()+strings.Join(told, "\n"), says)
-			}, time.Minute, 50*time.Millisecond, "the worker says nothing of it")
+			}, 2*time.Minute, 50*time.Millisecond, "the worker says nothing of it")
+			mu.Lock()
 			require.LessOrEqual(t, len(told), 1, "once")
+			mu.Unlock()
 			described, err := s.Temporal.DescribeWorkflowExecution(ctx, queue, "")
 			require.NoError(t, err)
 			require.Equal(t, "Running", described.GetWorkflowExecutionInfo().GetStatus().String())

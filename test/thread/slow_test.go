@@ -97,7 +97,7 @@ func TestAnInvokeOfNobody(t *testing.T) {
 	stop()
 	gone.Store(true)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	th := g.Thread(c, work.Queue)
 	_, err = th.Invoke(ctx, rig.Wrote("hello"))

@@ -69,7 +69,7 @@ func TestACallerPaysForOneCall(t *testing.T) {
 	th := g.Thread(c, work.Queue)
 	r, err := th.Invoke(t.Context(), rig.Wrote("ask"))
 	require.NoError(t, err)
-	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1}, calls.take())
+	calls.same(t, map[string]int{"ExecuteMultiOperation": 1}, calls.take())
 	assert.Equal(t, thread.StatusWaiting, r.Status)
 	require.Len(t, r.Questions, 1)
 
@@ -81,7 +81,7 @@ func TestACallerPaysForOneCall(t *testing.T) {
 	require.NoError(t, err)
 	made := calls.take()
 	delete(made, "DescribeNamespace") // once
-	assert.Equal(t, map[string]int{"UpdateWorkflowExecution": 1}, made)
+	calls.same(t, map[string]int{"UpdateWorkflowExecution": 1}, made)
 	assert.Equal(t, thread.StatusFinished, r.Status)
 	assert.Equal(t, []string{"ask", "turn true"}, r.Output.Log.Get())
 
@@ -93,11 +93,11 @@ func TestACallerPaysForOneCall(t *testing.T) {
 	}
 	r, err = th.Invoke(t.Context(), rig.Wrote(long))
 	require.NoError(t, err)
-	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1, "QueryWorkflow": 1}, calls.take())
+	calls.same(t, map[string]int{"ExecuteMultiOperation": 1, "QueryWorkflow": 1}, calls.take())
 	assert.Equal(t, []string{"ask", "turn true", "again", "again", long}, r.Output.Log.Get())
 	r, err = g.Thread(c, work.Queue+"-long").Invoke(t.Context(), rig.Wrote(long))
 	require.NoError(t, err)
-	assert.Equal(t, map[string]int{"ExecuteMultiOperation": 1, "GetWorkflowExecutionHistory": 1}, calls.take())
+	calls.same(t, map[string]int{"ExecuteMultiOperation": 1, "GetWorkflowExecutionHistory": 1}, calls.take())
 	assert.Equal(t, []string{long}, r.Output.Log.Get())
 }
 
@@ -116,8 +116,8 @@ func TestAWaiterIsShownWhatEverybodyIs(t *testing.T) {
 		shown, err := work.Show(t.Context(), view.Thread)
 		require.NoError(t, err)
 		assert.WithinDuration(t, shown.Started, waited.Started, time.Millisecond)
-		assert.WithinDuration(t, shown.Closed, waited.Closed, time.Second)
-		assert.WithinDuration(t, shown.Expires, waited.Expires, time.Second)
+		assert.WithinDuration(t, shown.Closed, waited.Closed, time.Minute) // a workflow task apart
+		assert.WithinDuration(t, shown.Expires, waited.Expires, time.Minute)
 		waited.Started, waited.Closed, waited.Expires = shown.Started, shown.Closed, shown.Expires
 		waited.Events, waited.HistoryBytes = shown.Events, shown.HistoryBytes // those of the reply itself are behind it
 		assert.Equal(t, shown, waited)
@@ -258,7 +258,7 @@ func TestACallerThatIsLost(t *testing.T) {
 		require.Eventually(t, func() bool {
 			r, err := seen.Wait(t.Context())
 			return err == nil && r.Status == status && slices.Equal(log, r.Output.Log.Get())
-		}, time.Minute, 10*time.Millisecond)
+		}, 2*time.Minute, 10*time.Millisecond)
 	}
 	lose("ExecuteMultiOperation", func(ctx context.Context) error {
 		_, err := th.Invoke(ctx, rig.Wrote("ask"), superstep.WithKeepOpen(0))

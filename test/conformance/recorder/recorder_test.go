@@ -94,9 +94,9 @@ func TestALostProcessCostsOneCase(t *testing.T) {
 		*endless*) exec sleep 60;;
 		*) echo '{"expect": [{}, {}], "actions": []}';; esac; done`)
 	file := caseFile(t, caseText("deadly", `{}`, `{}`), caseText("fine", `{}`, `{}`), caseText("endless", `{}`, `{}`), caseText("finer", `{}`, `{}`))
-	status, out, errs := record(t, "-version", "9.9.9", "-cache", cache, "-parallel", "1", "-timeout", "3s", file)
+	status, out, errs := record(t, "-version", "9.9.9", "-cache", cache, "-parallel", "1", "-timeout", "10s", file)
 	if status != exitMoved || !strings.Contains(out, "FAIL deadly") || !strings.Contains(out, "no memory left") ||
-		!strings.Contains(out, "FAIL endless") || !strings.Contains(out, "longer than 3s") || !strings.Contains(out, "0 of 4 cases moved") ||
+		!strings.Contains(out, "FAIL endless") || !strings.Contains(out, "longer than 10s") || !strings.Contains(out, "0 of 4 cases moved") ||
 		!strings.Contains(out, "2 could not be recorded") {
 		t.Errorf("status %d, printed\n%s%s", status, out, errs)
 	}
