@@ -83,9 +83,10 @@ func (w *world) command(thread, method string, params object) (through int64) {
 func TestEventsGoOnBehindTheLastOne(t *testing.T) {
 	for _, durability := range []string{"async", "sync"} {
 		t.Run(durability, func(t *testing.T) {
+			const ticks = 60 // in nine seconds at least: the run is under way while the processes are killed
 			w := newWorld(t)
 			id := uuid.NewString()
-			require.Positive(t, w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 12, "delay_ms": 150}, "durability": durability}))
+			require.Positive(t, w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": ticks, "delay_ms": 150}, "durability": durability}))
 			var all []told
 			read := func(enough func(told) bool) {
 				since := int64(0)
@@ -112,8 +113,8 @@ func TestEventsGoOnBehindTheLastOne(t *testing.T) {
 					updates = append(updates, e)
 				}
 			}
-			require.Len(t, updates, 12)
-			require.Equal(t, updates, w.eventsOf(id, object{"channels": []string{"updates"}}, func(e told) bool { return e.ID == updates[11].ID }))
+			require.Len(t, updates, ticks)
+			require.Equal(t, updates, w.eventsOf(id, object{"channels": []string{"updates"}}, func(e told) bool { return e.ID == updates[ticks-1].ID }))
 		})
 	}
 }
@@ -183,7 +184,7 @@ func lifecycles(all []told) (out []string) {
 func TestEventsOfRunsThatEndEarly(t *testing.T) {
 	w := newWorld(t)
 	id := uuid.NewString()
-	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 500, "delay_ms": 100}})
+	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 3000, "delay_ms": 100}})
 	emitted := func(e told) bool { return e.Method == "custom" }
 	streamed := w.follow(id, object{"channels": []string{"custom", "lifecycle"}}, over)
 	w.eventsOf(id, object{"channels": []string{"custom"}}, emitted)
@@ -198,7 +199,7 @@ func TestEventsOfRunsThatEndEarly(t *testing.T) {
 	got := <-streamed
 	require.True(t, got[len(got)-1].is("interrupted"))
 	last := got[len(got)-1].Seq
-	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 500, "delay_ms": 100}})
+	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 3000, "delay_ms": 100}})
 	streamed = w.follow(id, object{"channels": []string{"lifecycle"}, "since": last}, over)
 	w.eventsOf(id, object{"channels": []string{"custom"}, "since": last}, emitted)
 	cancelled("rollback")

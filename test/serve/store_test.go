@@ -72,7 +72,7 @@ func TestStoreItems(t *testing.T) {
 	require.Equal(t, [][]string{{"a", "b"}}, listed.Namespaces)
 	require.Eventually(t, func() bool {
 		return w.ask("GET", "/store/items?namespace=a&key=soon&refresh_ttl=false", nil, &item) == http.StatusOK && item == nil
-	}, 10*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }
 
 func TestStoreRefuses(t *testing.T) {
