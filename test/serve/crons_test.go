@@ -91,6 +91,7 @@ func TestACronOutlivesItsServer(t *testing.T) {
 	c := w.cron("POST", "/runs/crons", object{"assistant_id": "steps", "schedule": "0 3 1 1 *", "timezone": "Europe/Berlin",
 		"input": object{"note": note}, "metadata": object{"m": 1}, "on_run_completed": "keep"})
 	require.True(t, strings.HasSuffix(*c.Next, "-01-01T02:00:00Z"), *c.Next)
+	require.Equal(t, c.Assistant, c.Payload["assistant_id"], "whichever way it was named")
 	require.NoError(t, w.serve.Kill())
 	w.schedule(c.ID, func(h client.ScheduleHandle) {
 		require.NoError(t, h.Trigger(t.Context(), client.ScheduleTriggerOptions{}))

@@ -141,6 +141,13 @@ func TestEventsOfAQuestion(t *testing.T) {
 	}
 	require.True(t, strings.HasPrefix(child, "child:"))
 	require.Equal(t, []string{"running", "child started", "child interrupted", "interrupted"}, lifecycles(first))
+	var values []object
+	for _, e := range first {
+		if e.Method == "values" {
+			values = append(values, e.Params.Data)
+		}
+	}
+	require.Len(t, values, 4, "those of each graph, and none of them again when it asks: %v", values)
 	through = w.command(id, "input.respond", object{"namespace": []string{child}, "interrupt_id": question, "response": "yes"})
 	require.Greater(t, through, first[len(first)-1].Seq)
 	second := w.eventsOf(id, object{"channels": everything, "since": through}, over)
