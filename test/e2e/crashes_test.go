@@ -111,8 +111,8 @@ func TestPaymentsKilledAfterTheCommit(t *testing.T) {
 	require.GreaterOrEqual(t, traffic.Lookups, int64(1))
 }
 
-// A worker that dies in the middle of a workflow task, between two supersteps, leaves nothing undone and nothing done
-// twice: another one decides the same.
+// A worker that dies in the middle of a workflow task, between two supersteps whose results are stored, leaves nothing undone and nothing
+// done twice: another one decides the same.
 func TestWorkerKilledInsideAWorkflowTask(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"worker-1", "worker-2", "worker-3"} { // before the run, which kills two of them, each as soon as it has it
@@ -121,9 +121,9 @@ func TestWorkerKilledInsideAWorkflowTask(t *testing.T) {
 	r.put("kill-second")
 	r.put("kill-third")
 	threadID := testserver.Queue(t)
-	r.again("reduces", threadID, r.steered())
+	r.again("applies", threadID, r.steered())
 	r.wait(threadID, thread.StatusFinished)
-	for _, node := range []string{"first", "second", "third"} {
+	for _, node := range []string{"first", "second", "beside second", "third", "beside third"} {
 		require.Equal(t, 1, r.ran(node), node)
 	}
 	require.NoFileExists(t, filepath.Join(r.dir, "kill-second"))
@@ -370,7 +370,7 @@ func TestWorkerKilledWithinAnUpdateThatWaits(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			r := newRig(t)
 			r.graphsWorker("worker-1")
-			th := reduces().Thread(r.client, testserver.Queue(t))
+			th := applies().Thread(r.client, testserver.Queue(t))
 			for turn, killed := range []string{"kill-second", "kill-third"} {
 				r.put(killed)
 				done := make(chan error, 1)

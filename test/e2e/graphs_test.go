@@ -24,7 +24,7 @@ type work struct {
 
 // graphs are what this binary serves as a program.
 func graphs() []superstep.Runnable {
-	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), large(), piles(), hoards(), asks(), tells(),
+	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), applies(), large(), piles(), hoards(), asks(), tells(),
 		chooses(), nests(), fuses(), reconciles(), settles(), spends(), recalls(), brisk()}
 }
 
@@ -81,18 +81,35 @@ func deadly() *superstep.Graph[work] {
 }
 
 // reduces writes to a channel whose reducer kills its process, see lastOfNames.
-func reduces() *superstep.Graph[work] {
-	g := superstep.NewStateGraph[work]("reduces")
+func reduces() *superstep.Graph[work] { return reducing("reduces", false) }
+
+// applies is reduces with a node beside the second and the third: what they return is stored by activities of their own before a workflow
+// task applies it.
+func applies() *superstep.Graph[work] { return reducing("applies", true) }
+
+func reducing(graph string, beside bool) *superstep.Graph[work] {
+	g := superstep.NewStateGraph[work](graph)
+	before := []string{superstep.Start}
 	for _, name := range []string{"first", "second", "third"} {
+		nodes := []string{name}
 		g.AddNode(name, func(_ context.Context, s work) (work, error) {
 			s, err := ran(s, name)
 			s.Best.Write(filepath.Join(s.Dir.Get(), name))
 			return s, err
 		})
+		if beside && name != "first" {
+			nodes = append(nodes, "beside "+name)
+			g.AddNode(nodes[1], func(_ context.Context, s work) (work, error) { return ran(s, nodes[1]) })
+		}
+		for _, node := range nodes {
+			if len(before) > 1 {
+				g.AddJoin(before, node)
+				continue
+			}
+			g.AddEdge(before[0], node)
+		}
+		before = nodes
 	}
-	g.AddEdge(superstep.Start, "first")
-	g.AddEdge("first", "second")
-	g.AddEdge("second", "third")
 	return g.MustCompile()
 }
 
