@@ -48,7 +48,7 @@ func (t *teller) wants(mode string) bool { return slices.Contains(t.modes, mode)
 func (t *teller) streamed() []thread.StreamMode {
 	of := map[string][]thread.StreamMode{"values": {thread.StreamValues}, "updates": {thread.StreamUpdates}, "custom": {thread.StreamCustom},
 		"messages": {thread.StreamMessages}, "messages-tuple": {thread.StreamMessages}, "tasks": {thread.StreamTasks},
-		"checkpoints": {thread.StreamCheckpoints}, "debug": {thread.StreamDebug}, "events": {thread.StreamUpdates, thread.StreamMessages}}
+		"checkpoints": {thread.StreamCheckpoints}, "debug": {thread.StreamDebug}, "events": {thread.StreamTasks, thread.StreamUpdates, thread.StreamMessages}}
 	var out []thread.StreamMode
 	for _, m := range t.modes {
 		for _, s := range of[m] {
@@ -79,12 +79,16 @@ func (t *teller) of(p thread.Part) []event {
 		update := t.update(p.Data)
 		add("updates", update)
 		if t.wants("events") {
-			out = append(out, event{"events" + suffix, t.callback("on_chain_stream", map[string]any{"chunk": update})})
+			out = append(out, t.steps(update, suffix)...)
 		}
 	case thread.StreamCustom:
 		add("custom", p.Data)
 	case thread.StreamTasks:
-		add("tasks", t.task(p.Data, whyTask))
+		task := t.task(p.Data, whyTask)
+		add("tasks", task)
+		if t.wants("events") {
+			out = append(out, event{"events" + suffix, t.nodeCallback(task)})
+		}
 	case thread.StreamCheckpoints:
 		add("checkpoints", t.checkpoint(p.Data))
 	case thread.StreamDebug:
@@ -109,6 +113,33 @@ func (t *teller) void(task string) {
 // callback is a callback event of LangChain, as far as clients look at it.
 func (t *teller) callback(name string, data any) map[string]any {
 	return map[string]any{"event": name, "name": t.graph, "run_id": t.run.ID, "tags": []string{}, "metadata": t.run.Metadata, "data": data, "parent_ids": []string{}}
+}
+
+// steps are the callback events of what nodes wrote: one for each node.
+func (t *teller) steps(update json.RawMessage, suffix string) []event {
+	var nodes object
+	if json.Unmarshal(update, &nodes) != nil {
+		return nil
+	}
+	var out []event
+	for _, node := range sortedKeys(nodes) {
+		if !strings.HasPrefix(node, "__") {
+			e := t.callback("on_chain_stream", map[string]any{"chunk": nodes[node]})
+			e["name"] = node
+			out = append(out, event{"events" + suffix, e})
+		}
+	}
+	return out
+}
+
+// nodeCallback is the callback event of a task's start or end.
+func (t *teller) nodeCallback(task object) map[string]any {
+	e := t.callback("on_chain_end", map[string]any{"output": task["result"]})
+	if _, begins := task["triggers"]; begins {
+		e = t.callback("on_chain_start", map[string]any{"input": task["input"]})
+	}
+	e["name"] = task.text("name")
+	return e
 }
 
 // update is {node: its writes}.
