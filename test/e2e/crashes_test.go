@@ -283,7 +283,7 @@ func TestANodeThatKillsItsWorkerIsToldFromThoseBesideIt(t *testing.T) {
 func (r *rig) restartWorkers() {
 	r.t.Helper()
 	// Ten are waited for one after the other. One that is lost before it runs the node would count as lost all the same.
-	r.flags = []string{"--lost-after", (lostAfter / 2).String()}
+	r.lostAfter = lostAfter / 2
 	ctx, stop := context.WithCancel(r.t.Context())
 	gone := make(chan struct{})
 	go func() {

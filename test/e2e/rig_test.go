@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,8 @@ type rig struct {
 	names    []string // of the processes
 	temporal client.Client
 	client   *superstep.Client
+	// lostAfter is after how much silence workers count as lost; 0 for the tests' usual time.
+	lostAfter time.Duration
 	// flags and env are given to the workers of these tests' graphs, beside those that lead to the server.
 	flags, env []string
 	// money is the payments service, nil until it is started; moneyURL is where it listens.
@@ -174,7 +177,9 @@ func (r *rig) connection() []string {
 }
 
 // working are the flags of all workers.
-func (r *rig) working() []string { return append(r.connection(), "--lost-after", lostAfter.String()) }
+func (r *rig) working() []string {
+	return append(r.connection(), "--lost-after", cmp.Or(r.lostAfter, lostAfter).String())
+}
 
 // awaitPoller waits until the server has heard of a worker: until then clients take it that there is none.
 func (r *rig) awaitPoller() {

@@ -28,6 +28,8 @@ type Server struct {
 	T        *testing.T
 	Temporal client.Client
 	Queue    string
+	// Converter reads histories; nil is Temporal's default.
+	Converter converter.DataConverter
 }
 
 // NewServer connects to the server that all tests share, with a task queue of the test's own.
@@ -118,13 +120,17 @@ func RunWorker(t *testing.T, server client.Client, cfg superstep.WorkerConfig) (
 // Activities counts the activities of a type that a thread's newest run scheduled, local ones too.
 func (s *Server) Activities(thread, kind string) (n int) {
 	s.T.Helper()
+	reads := s.Converter
+	if reads == nil {
+		reads = converter.GetDefaultDataConverter()
+	}
 	events := s.Temporal.GetWorkflowHistory(s.T.Context(), thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
 		require.NoError(s.T, err)
 		var local struct{ ActivityType string } // as the SDK's marker names it
 		if marker := e.GetMarkerRecordedEventAttributes(); marker.GetMarkerName() == "LocalActivity" {
-			require.NoError(s.T, converter.GetDefaultDataConverter().FromPayloads(marker.GetDetails()["data"], &local))
+			require.NoError(s.T, reads.FromPayloads(marker.GetDetails()["data"], &local))
 		}
 		if local.ActivityType == kind || e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == kind {
 			n++

@@ -33,7 +33,7 @@ func inProcess(t *testing.T, o client.Options, below []grpc.UnaryClientIntercept
 	c, err := client.Dial(o)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	s := &rig.Server{T: t, Temporal: c, Queue: testserver.Queue(t)}
+	s := &rig.Server{T: t, Temporal: c, Queue: testserver.Queue(t), Converter: o.DataConverter}
 	s.Client, err = superstep.NewClient(c, superstep.ClientConfig{TaskQueue: s.Queue, DataConverter: o.DataConverter, FailureConverter: o.FailureConverter})
 	require.NoError(t, err)
 	s.WorkWith(superstep.WorkerConfig{Graphs: graphs, DataConverter: o.DataConverter, FailureConverter: o.FailureConverter})
