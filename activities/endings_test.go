@@ -64,19 +64,17 @@ func (r *rig) failureOf(run client.WorkflowRun) *pregel.NodeError {
 func TestRetriesAreCountedAcrossWorkers(t *testing.T) {
 	t.Parallel()
 	r, attempts := newRig(t), &seen[string]{}
-	failed := make(chan struct{}, 9)
-	worker := func(name string) *graphadapter.Graph {
+	worker := func(name string, wait time.Duration) *graphadapter.Graph {
 		return r.pinned(one(func(_ context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 			attempts.add(fmt.Sprintf("%d by %s", task.Info().Attempt, name))
-			failed <- struct{}{}
 			return pregel.Command{}, errors.New("not today")
-		}, graphadapter.RetryPolicy{InitialInterval: time.Second, BackoffFactor: 1, NoJitter: true, MaxAttempts: 3}))
+		}, every(wait, 3)))
 	}
-	_, stop := r.work(worker("first"))
+	_, stop := r.work(worker("first", 20*time.Second)) // it is gone before it could make another attempt
 	run := r.start(protocol.GraphInput{Graph: "one"})
-	<-failed
+	r.lastFailure(run, graphadapter.NodeRetryType)
 	stop()
-	r.work(worker("second"))
+	r.work(worker("second", time.Second))
 	failure := r.failureOf(run)
 	if failure.Message != "not today" || failure.Node != "work" || failure.Graph != "one" {
 		t.Errorf("the failure is %+v", failure)

@@ -39,8 +39,8 @@ func manyWriters(n int, work nodeFunc) *graphadapter.Graph {
 	return g
 }
 
-// busyPatience is for a test whose heartbeats alone keep a small machine busy.
-const busyPatience = 4 * time.Minute
+// busyPatience is for a test whose tasks alone keep a small machine busy.
+const busyPatience = 8 * time.Minute
 
 // TestManyTasksWithFullLedgers: 500 tasks of one superstep fill what their heartbeats may carry, all at the same time, and
 // then record more. Together they stay below what a run's mutable state may hold; no call is made twice, and the run
@@ -51,6 +51,7 @@ func TestManyTasksWithFullLedgers(t *testing.T) {
 	}
 	const tasks, before, after = 500, 1, 1
 	r, full := newRig(t), make(chan struct{})
+	r.lostAfter = 30 * time.Second // 500 tasks that say every few seconds that they live leave no time for anything else
 	ctx, cancel := context.WithTimeout(context.Background(), 2*busyPatience)
 	t.Cleanup(cancel)
 	r.ctx = ctx

@@ -47,6 +47,7 @@ func TestHeartbeatsAreSentForWhatMustLast(t *testing.T) {
 		{graphadapter.DurabilityExit, 2, 0},
 	} {
 		r, calls := newRig(t), &seen[string]{}
+		r.lostAfter = patience // a node that took a third of this would beat
 		l, _ := r.work(r.pinned(one(func(ctx context.Context, task *taskrun.TaskRun) (pregel.Command, error) {
 			for range c.calls {
 				if err := memo(ctx, task, "call", calls); err != nil {
@@ -86,7 +87,9 @@ func TestALongNodeBeats(t *testing.T) {
 			close(release)
 			r.log(run)
 			var progress graphadapter.Progress
+			l.mu.Lock()
 			last := l.beats[len(l.beats)-1]
+			l.mu.Unlock()
 			if err := converter.GetDefaultDataConverter().FromPayloads(last.GetDetails(), &progress); err != nil {
 				t.Fatal(err)
 			}
@@ -267,6 +270,8 @@ func TestOnlyALostWorkersRunIsFreedOfIt(t *testing.T) {
 				if log := r.log(run); log != `["done"]` {
 					t.Errorf("the run ended with %s", log)
 				}
+				l.mu.Lock()
+				defer l.mu.Unlock()
 				if !slices.Equal(l.freed, want) {
 					t.Errorf("freed were %v, not %v", l.freed, want)
 				}

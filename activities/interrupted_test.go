@@ -152,7 +152,7 @@ func (r *rig) workOn(l *line, g *graphadapter.Graph, options worker.Options) (lo
 	options.StickyScheduleToStartTimeout = time.Second
 	c := r.dial(l)
 	w := worker.New(c, r.queue, options)
-	serving.Register(w, c, serving.Config{Graphs: []*graphadapter.Graph{g}})
+	serving.Register(w, c, serving.Config{Graphs: []*graphadapter.Graph{g}, LostAfter: r.lostAfter})
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
 	}

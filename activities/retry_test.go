@@ -81,7 +81,7 @@ func TestASubgraphIsRunOn(t *testing.T) {
 // policy that says no says so at once.
 func TestASubgraphsWaitHoldsNoWorker(t *testing.T) {
 	t.Parallel()
-	const wait = 2 * time.Second
+	const wait = 20 * time.Second // the worker is gone long before
 	r := newRig(t)
 	_, stop := r.work(nested(nil, every(wait, 2)))
 	began := time.Now()
@@ -101,7 +101,7 @@ func TestASubgraphsWaitHoldsNoWorker(t *testing.T) {
 // and not reported, so the server runs the task before its time.
 func TestALostWorkerDoesNotShortenTheWait(t *testing.T) {
 	t.Parallel()
-	const wait = 5 * time.Second // well above the heartbeat timeout, after which the server notices
+	const wait = 4 * lostAfter // well above the heartbeat timeout, after which the server notices
 	for name, task := range map[string]pregel.Task{"subgraph": retryTask(1), "node": {Step: 1, Path: "flaky", Node: "flaky"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

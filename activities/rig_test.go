@@ -25,8 +25,13 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// patience bounds every wait of a test.
-const patience = 60 * time.Second
+const (
+	// patience bounds every wait of a test.
+	patience = 2 * time.Minute
+
+	// lostAfter is a silence that a busy machine seldom reaches: most tests count how often a node ran. Those that lose a worker wait for it.
+	lostAfter = 8 * time.Second
+)
 
 // silent keeps the SDK's log lines out of the tests' output.
 type silent struct{}
@@ -176,13 +181,15 @@ type rig struct {
 	ctx    context.Context
 	client client.Client
 	queue  string
+	// lostAfter is after how much silence the workers that the test starts are taken for lost.
+	lostAfter time.Duration
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	t.Cleanup(cancel)
-	r := &rig{t: t, ctx: ctx, queue: testserver.Queue(t)}
+	r := &rig{t: t, ctx: ctx, queue: testserver.Queue(t), lostAfter: lostAfter}
 	r.client = r.dial(newLine())
 	return r
 }
@@ -205,9 +212,9 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (l *line, stop func()) {
 	l = newLine()
 	c := r.dial(l)
 	// The SDK takes a workflow that computes for a second for one that hangs; with the race detector one of 500 tasks may.
-	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 5 * time.Second,
+	w := worker.New(c, r.queue, worker.Options{StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: 20 * time.Second,
 		DeadlockDetectionTimeout: 20 * time.Second})
-	serving.Register(w, c, serving.Config{Graphs: graphs})
+	serving.Register(w, c, serving.Config{Graphs: graphs, LostAfter: r.lostAfter})
 	w.RegisterWorkflow(oneTask)
 	if err := w.Start(); err != nil {
 		r.t.Fatal(err)
@@ -244,7 +251,7 @@ func (r *rig) startAs(id string, in protocol.GraphInput) client.WorkflowRun {
 func oneTask(ctx workflow.Context, req graphadapter.NodeRequest) (pregel.Outcome, error) {
 	req.OriginalRunID = workflow.GetInfo(ctx).OriginalRunID
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: patience, HeartbeatTimeout: 2 * time.Second, WaitForCancellation: true,
+		StartToCloseTimeout: patience, HeartbeatTimeout: lostAfter, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
 	})
 	var outcome pregel.Outcome

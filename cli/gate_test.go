@@ -168,7 +168,7 @@ func TestChangesOfTheGateAreLogged(t *testing.T) {
 	go func() { defer close(ended); g.watch(ctx, logger) }()
 	logged := func(text string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return log.contains(text) }, 30*time.Second, 20*time.Millisecond, text)
+		require.Eventually(t, func() bool { return log.contains(text) }, 2*time.Minute, 20*time.Millisecond, text)
 	}
 	logged("approvals are verified")
 	write(annMay + "    when: params.amount > 1\n")

@@ -2,10 +2,12 @@ package deploy_test
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
-	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -168,19 +170,21 @@ func TestLiveTokensHaveAServer(t *testing.T) {
 	}
 	service := services["nats"]
 	require.Equal(t, []string{"nats-server"}, []string(service.Entrypoint))
-	port, health := freePort(t), freePort(t)
-	args := moved(service.Command, map[string]string{"--addr": "127.0.0.1", "--port": port, "--http_port": health, "--store_dir": t.TempDir()})
+	dir := t.TempDir()
+	args := moved(service.Command, map[string]string{"--addr": "127.0.0.1", "--port": "-1", "--http_port": "-1", "--store_dir": filepath.Join(dir, "store")})
+	args = append(args, "--ports_file_dir", dir) // it takes ports that nobody has, and says there which
 	server := exec.Command(testserver.NATSBinary(t), args...)
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		require.NoError(t, server.Process.Kill())
 		_ = server.Wait() // it says that it was killed
 	})
+	port, health := natsPorts(t, dir)
 	check := service.HealthCheck.Test[len(service.HealthCheck.Test)-1]
 	require.Eventually(t, func() bool {
 		answer, err := http.Get(strings.Replace(check, ":8222", ":"+health, 1))
 		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	url := strings.Replace(*services["worker"].Environment["SUPERSTEP_LIVE"], "nats:4222", "127.0.0.1:"+port, 1)
 	transport, err := nats.Open(nats.Config{URL: url})
 	require.NoError(t, err)
@@ -192,15 +196,20 @@ func TestLiveTokensHaveAServer(t *testing.T) {
 	require.Equal(t, emission.Of(), (<-comes).Of())
 }
 
-// freePort is a port of this machine that nobody has.
-func freePort(t *testing.T) string {
+// natsPorts are the ports that a NATS server has taken for clients and for health checks, once it says so in dir.
+func natsPorts(t *testing.T, dir string) (clients, health string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	var ports struct{ NATS, Monitoring []string }
+	require.Eventually(t, func() bool {
+		files, err := filepath.Glob(filepath.Join(dir, "*.ports"))
+		if err != nil || len(files) != 1 {
+			return false
+		}
+		text, err := os.ReadFile(files[0])
+		return err == nil && json.Unmarshal(text, &ports) == nil && len(ports.NATS) > 0 && len(ports.Monitoring) > 0
+	}, 2*time.Minute, 20*time.Millisecond)
+	port := func(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
+	return port(ports.NATS[0]), port(ports.Monitoring[0])
 }
 
 func TestPortsAreLocal(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/user"
@@ -30,7 +30,8 @@ type cluster struct {
 	dir    string
 	port   int
 	server *exec.Cmd
-	said   bytes.Buffer // to be read after the server has ended
+	said   bytes.Buffer  // to be read after the server has ended
+	ended  chan struct{} // closed when the server has ended
 }
 
 var theCluster struct {
@@ -89,16 +90,29 @@ func startPostgres(initdb, server string) (*cluster, error) {
 	if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(access), 0o600); err != nil {
 		return nil, err
 	}
-	if c.port, err = freePort(); err != nil {
-		return nil, err
+	for range 5 { // the port may be another process's
+		if err = c.serve(server, data, as); err == nil {
+			return c, nil
+		}
 	}
+	return c, err
+}
+
+// serve starts the server at a port that is probably free, and returns once it takes connections.
+func (c *cluster) serve(server, data string, as *syscall.SysProcAttr) error {
+	c.port = 16_384 + rand.IntN(16_384) // below those that systems give to whoever asks for any
 	c.server = exec.Command(server, "-D", data, "-p", strconv.Itoa(c.port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "max_connections=500")
-	c.server.Dir, c.server.SysProcAttr, c.server.Stderr = dir, as, &c.said
+	c.server.Dir, c.server.SysProcAttr, c.server.Stderr = c.dir, as, &c.said
 	if err := c.server.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	return c, c.prepare()
+	c.ended = make(chan struct{})
+	go func() {
+		_ = c.server.Wait() // whoever sees it end asks for what it said
+		close(c.ended)
+	}()
+	return c.prepare()
 }
 
 // otherUser gives dir to a user who is not root, as whom PostgreSQL then runs: it
@@ -122,21 +136,6 @@ func otherUser(dir string) (*syscall.SysProcAttr, error) {
 		os.Chown(dir, int(uid), int(gid))
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return 0, err
-	}
-	if err := l.Close(); err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(port)
-}
-
 // prepare waits until the server takes connections, and adds the roles.
 func (c *cluster) prepare() error {
 	deadline := time.Now().Add(startTimeout)
@@ -148,7 +147,11 @@ func (c *cluster) prepare() error {
 		if time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(poll) // between two tries
+		select {
+		case <-c.ended:
+			return fmt.Errorf("postgres has ended: %s", &c.said)
+		case <-time.After(poll): // between two tries
+		}
 	}
 }
 
@@ -174,9 +177,9 @@ func stopPostgres() {
 	if c == nil {
 		return
 	}
-	if c.server != nil && c.server.Process != nil {
-		_ = c.server.Process.Signal(syscall.SIGQUIT)
-		_ = c.server.Wait()
+	if c.ended != nil {
+		_ = c.server.Process.Signal(syscall.SIGQUIT) // fails if it has ended, which is fine
+		<-c.ended
 	}
 	_ = os.RemoveAll(c.dir)
 }

@@ -22,7 +22,7 @@ const (
 
 	// nap is long enough for the devserver to stop and start again meanwhile, so
 	// that the timer fires in its second life.
-	nap = 15 * time.Second
+	nap = 45 * time.Second
 )
 
 // waitForBoth waits for a timer and for a signal, and returns what the signal
@@ -69,7 +69,7 @@ func TestRestartGoesOnWithOpenRuns(t *testing.T) {
 
 func goesOnWithOpenRuns(t *testing.T, flags []string) {
 	t.Helper()
-	ctx := within(t, 3*time.Minute)
+	ctx := within(t, 10*time.Minute)
 
 	first := startOn(t, flags)
 	c := dial(t, first.address)
@@ -117,7 +117,7 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 
 func losesNothingAcknowledged(t *testing.T, flags []string) {
 	t.Helper()
-	ctx := within(t, 3*time.Minute)
+	ctx := within(t, 10*time.Minute)
 
 	first := startOn(t, flags)
 	c := dial(t, first.address)

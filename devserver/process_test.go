@@ -22,8 +22,8 @@ import (
 const (
 	// A start takes one to three seconds. These bounds only end a test whose
 	// server hangs, on a machine that is busy with other things.
-	startTimeout = time.Minute
-	stopTimeout  = time.Minute
+	startTimeout = 3 * time.Minute
+	stopTimeout  = 3 * time.Minute
 	poll         = 20 * time.Millisecond
 )
 

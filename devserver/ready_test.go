@@ -109,7 +109,7 @@ func TestEndsBeforeReady(t *testing.T) {
 func TestRepairsNamespace(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "runs.db")
-	ctx := within(t, 2*time.Minute)
+	ctx := within(t, 10*time.Minute)
 	s := start(t, db, "--headless")
 	c := dial(t, s.address)
 	_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
@@ -157,7 +157,7 @@ func TestDatabasePathIsTakenLiterally(t *testing.T) {
 // requireNamespace checks what the design promises about the namespace.
 func requireNamespace(t *testing.T, c client.Client) {
 	t.Helper()
-	ctx := within(t, time.Minute)
+	ctx := within(t, startTimeout)
 	described, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: "default"})
 	require.NoError(t, err)
 	require.Equal(t, 720*time.Hour, described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
@@ -189,7 +189,7 @@ func pragma(t *testing.T, db, name string) string {
 
 func get(t *testing.T, address string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(within(t, time.Minute), http.MethodGet, address, nil)
+	request, err := http.NewRequestWithContext(within(t, startTimeout), http.MethodGet, address, nil)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)

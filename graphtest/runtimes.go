@@ -57,7 +57,7 @@ func serving(t testing.TB, cfg superstep.WorkerConfig) *superstep.Client {
 		t.Fatalf("graphtest: connect to the Temporal server at %s: %v", opts.HostPort, err)
 	}
 	t.Cleanup(c.Close)
-	cfg.TaskQueue = ThreadID(t)
+	cfg.TaskQueue, cfg.LostAfter = ThreadID(t), patient
 	serve(t, c, cfg)
 	rt, err := superstep.NewClient(c, superstep.ClientConfig{TaskQueue: cfg.TaskQueue, Namespace: opts.Namespace})
 	if err != nil {
@@ -65,6 +65,10 @@ func serving(t testing.TB, cfg superstep.WorkerConfig) *superstep.Client {
 	}
 	return rt
 }
+
+// patient is after how much silence the worker is taken for lost. It lives as long as its test: silence means that the machine is busy,
+// and a node that ran again for it would run more often than in memory.
+const patient = 10 * time.Second
 
 // noServer is what a skipped test says.
 const noServer = "no Temporal server for this test: start one (go run superstep.dev/devserver@latest) and set " +

@@ -35,6 +35,9 @@ func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, e
 	a := &asking{request: body, by: by(r.Context()), apart: r.PathValue("thread_id") == "", create: body.IfNotExists == "create"}
 	var err error
 	if a.apart {
+		if body.Command != nil && given(body.Command.Resume) {
+			return nil, refuse(http.StatusBadRequest, "only a thread has questions: send the answer to its runs")
+		}
 		own, err := uuid.NewV7()
 		if err != nil {
 			return nil, err

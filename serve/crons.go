@@ -140,6 +140,7 @@ func (s crons) createCron(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c.Assistant = of.ID
+	payload["assistant_id"] = raw(of.ID)
 	if err := body.into(&c); err != nil {
 		return err
 	}

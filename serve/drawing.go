@@ -29,8 +29,9 @@ type drawing struct {
 	Edges []drawnEdge `json:"edges"`
 }
 
+// getGraph draws the graph of an assistant, which may be named by its graph here: RemoteGraph asks so.
 func (s assistants) getGraph(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.assistantIn(r)
+	a, err := s.named(r.Context(), r.PathValue("assistant_id"))
 	if err != nil {
 		return err
 	}

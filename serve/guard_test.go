@@ -183,7 +183,7 @@ func TestLimits(t *testing.T) {
 
 // A body that comes slowly is given up, and a long answer is not cut off by the time that its request had.
 func TestSlowBodies(t *testing.T) {
-	const within = 300 * time.Millisecond
+	const within = time.Second
 	s := bare(Config{Limits: Limits{Body: within}}).with("POST /slow", contract{body: of[object]()}, func(w http.ResponseWriter, r *http.Request) error {
 		var body object
 		if err := read(w, r, &body); err != nil {
@@ -214,7 +214,7 @@ func TestSlowBodies(t *testing.T) {
 	text, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(text), "HTTP/1.1 408 "), "%s", text)
-	require.Less(t, time.Since(began), 20*within)
+	require.Less(t, time.Since(began), time.Minute)
 
 	resp, err := http.Post(server.URL+"/slow", "text/plain", strings.NewReader("{}"))
 	require.NoError(t, err)

@@ -2,8 +2,8 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -18,6 +18,8 @@ type level struct {
 	around       *stateOut
 	path         []any
 	step         int
+	// since is the root's checkpoint at which the subgraph was under way, "" for one that is now.
+	since string
 }
 
 // parents are the checkpoints around a level, by their namespaces.
@@ -34,10 +36,11 @@ func (l *level) parents() map[string]string {
 // below is the level of a task's subgraph.
 func (l *level) below(around *stateOut, t thread.TaskView, step int) *level {
 	var space, nodes []string
+	var since string
 	if l != nil {
-		space, nodes = l.space, l.nodes
+		space, nodes, since = l.space, l.nodes, l.since
 	}
-	return &level{append(slices.Clone(space), itoa(step+1)+"/"+t.Path), append(slices.Clone(nodes), t.Node), around, pathOf(t), step + 1}
+	return &level{append(slices.Clone(space), itoa(step+1)+"/"+t.Path), append(slices.Clone(nodes), t.Node), around, pathOf(t), step + 1, since}
 }
 
 // inner is what a checkpoint of a subgraph says of itself: what the checkpoint around it does, and where it is.
@@ -63,9 +66,12 @@ func (x *renderer) place(checkpoint string, in *level) *place {
 // inners are the states of subgraphs.
 type inners struct{ *Server }
 
-// at is the state of a subgraph that is under way: the newest, or that at a checkpoint.
+// at is the state of a subgraph: the newest, or that at a checkpoint.
 func (s inners) at(ctx context.Context, t record.Thread, at checkpointRef, subgraphs bool) (stateOut, error) {
 	x, v, in, err := s.within(ctx, t, at.Namespace)
+	if errors.Is(err, thread.ErrNotFound) {
+		return nothingAt(t.ID, at), nil
+	}
 	if err != nil {
 		return stateOut{}, err
 	}
@@ -78,7 +84,7 @@ func (s inners) at(ctx context.Context, t record.Thread, at checkpointRef, subgr
 		}
 		return x.state(v, in), nil
 	}
-	made, err := s.client.History(ctx, thread.HistoryRequest{Thread: t.Under, Subgraph: in.nodes, Values: true})
+	made, err := s.client.History(ctx, thread.HistoryRequest{Thread: t.Under, Subgraph: in.nodes, Checkpoint: in.since, Values: true})
 	if err != nil {
 		return stateOut{}, err
 	}
@@ -87,11 +93,11 @@ func (s inners) at(ctx context.Context, t record.Thread, at checkpointRef, subgr
 			return x.past(c, in), nil
 		}
 	}
-	return stateOut{}, refuse(http.StatusNotFound, "the subgraph at %s has no checkpoint %s: read its history", at.Namespace, at.CheckpointID)
+	return nothingAt(t.ID, at), nil
 }
 
-// within finds the subgraph that a namespace leads to, which is under way: its state, and where it is. A segment without a task's id
-// leads to the first task of its node.
+// within finds the subgraph that a namespace leads to, which is under way or has ended: its state, and where it is. A segment without a
+// task's id leads to the first task of its node, at the newest checkpoint that has one. The error is thread.ErrNotFound for none.
 func (s inners) within(ctx context.Context, t record.Thread, namespace string) (x *renderer, v thread.StateView, in *level, err error) {
 	if v, err = s.client.State(ctx, thread.StateRequest{Thread: t.Under, Subgraphs: true}); err != nil {
 		return nil, v, nil, err
@@ -99,18 +105,49 @@ func (s inners) within(ctx context.Context, t record.Thread, namespace string) (
 	if x, err = s.renderer(ctx, t, v.Graph); err != nil {
 		return nil, v, nil, err
 	}
-	for _, segment := range splitSpace(namespace) {
-		node, id, _ := strings.Cut(segment, ":")
-		around := x.state(v, in)
-		found := slices.IndexFunc(v.Tasks, func(task thread.TaskView) bool {
-			below := in.below(&around, task, v.Step)
-			return task.State != nil && task.Node == node && (id == "" || id == taskID(t.ID, strings.Join(below.space, "|")))
-		})
-		if found < 0 {
-			return nil, v, nil, refuse(http.StatusNotFound, "no subgraph is under way at %s: read the thread's state for those that are", namespace)
-		}
-		in = in.below(&around, v.Tasks[found], v.Step)
-		v = *v.Tasks[found].State
+	segments := splitSpace(namespace)
+	if inner, in, found := x.into(v, segments, ""); found {
+		return x, inner, in, nil
 	}
-	return x, v, in, nil
+	made, err := s.client.History(ctx, thread.HistoryRequest{Thread: t.Under, Values: true})
+	if err != nil {
+		return nil, v, nil, err
+	}
+	for _, c := range made {
+		outer := x.past(c, nil)
+		if slices.Contains(t.Hidden, c.Checkpoint) || x.leads(&outer, nil, c.Tasks, c.Step, segments[0], false) < 0 {
+			continue
+		}
+		if v, err = s.client.State(ctx, thread.StateRequest{Thread: t.Under, Checkpoint: c.Checkpoint, Subgraphs: true}); err != nil {
+			return nil, v, nil, err
+		}
+		if inner, in, found := x.into(v, segments, c.Checkpoint); found {
+			return x, inner, in, nil
+		}
+	}
+	return nil, v, nil, thread.ErrNotFound
+}
+
+// into is the state of the subgraph that the segments of a namespace lead to from a state of the root graph, which is that at the
+// checkpoint since, or the newest.
+func (x *renderer) into(v thread.StateView, segments []string, since string) (inner thread.StateView, in *level, found bool) {
+	for _, segment := range segments {
+		around := x.state(v, in)
+		at := x.leads(&around, in, v.Tasks, v.Step, segment, true)
+		if at < 0 {
+			return v, nil, false
+		}
+		in = in.below(&around, v.Tasks[at], v.Step)
+		in.since = since
+		v = *v.Tasks[at].State
+	}
+	return v, in, true
+}
+
+// leads finds the task that a segment of a namespace names, and whose subgraph's state is there where that is wanted; -1 for none.
+func (x *renderer) leads(around *stateOut, in *level, tasks []thread.TaskView, step int, segment string, shown bool) int {
+	node, id, _ := strings.Cut(segment, ":")
+	return slices.IndexFunc(tasks, func(task thread.TaskView) bool {
+		return task.Node == node && (task.State != nil || !shown) && (id == "" || id == taskID(x.thread, strings.Join(in.below(around, task, step).space, "|")))
+	})
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,14 +35,14 @@ func (o object) text(name string) string {
 
 // roles are the roles of messages by LangChain's types.
 var roles = map[string]string{"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "HumanMessageChunk": "user",
-	"system": "system", "tool": "tool", "remove": "remove", "developer": "system", "user": "user", "assistant": "assistant"}
+	"system": "system", "tool": "tool", "remove": "remove", "developer": "system", "user": "user", "assistant": "assistant", "function": "function"}
 
 // types are LangChain's types of messages by their roles.
 var types = map[string]string{"user": "human", "assistant": "ai", "system": "system", "tool": "tool", "remove": "remove", "developer": "system"}
 
 // messagesIn are the messages that a client gives: one or a list, each a dict of LangChain's, one with a role, a pair of role and
-// text, or a text, which is a person's. A message without an id is given one.
-func messagesIn(v json.RawMessage) json.RawMessage {
+// text, or a text, which is a person's. A message without an id is given one. The error is a *noMessage.
+func messagesIn(v json.RawMessage) (json.RawMessage, error) {
 	var all []json.RawMessage
 	if json.Unmarshal(v, &all) != nil {
 		all = []json.RawMessage{v}
@@ -50,9 +51,22 @@ func messagesIn(v json.RawMessage) json.RawMessage {
 	}
 	out := make([]json.RawMessage, len(all))
 	for i, m := range all {
-		out[i] = messageIn(m)
+		var err error
+		if out[i], err = messageIn(m); err != nil {
+			return nil, err
+		}
 	}
-	return raw(out)
+	return raw(out), nil
+}
+
+// noMessage is what a client gives for a message, and is none. Clients know it as a run's failure, under this name.
+type noMessage struct{ kind, says string }
+
+// Error implements error.
+func (e *noMessage) Error() string { return e.says }
+
+func unexpectedMessage(kind string) error {
+	return &noMessage{"ValueError", fmt.Sprintf("Unexpected message type: '%.100s'. Use one of 'human', 'user', 'ai', 'assistant', 'function', 'tool', 'system', or 'developer'.", kind)}
 }
 
 // pairOf is a message that is written as its role and its text.
@@ -64,7 +78,11 @@ func pairOf(v json.RawMessage) (json.RawMessage, bool) {
 	return raw(map[string]string{"role": roles[pair[0]], "content": pair[1]}), true
 }
 
-func messageIn(v json.RawMessage) json.RawMessage {
+func messageIn(v json.RawMessage) (json.RawMessage, error) {
+	var pair []string
+	if json.Unmarshal(v, &pair) == nil && len(pair) == 2 && roles[pair[0]] == "" {
+		return nil, unexpectedMessage(pair[0])
+	}
 	if pair, ok := pairOf(v); ok {
 		v = pair
 	}
@@ -74,16 +92,19 @@ func messageIn(v json.RawMessage) json.RawMessage {
 	}
 	var m object
 	if json.Unmarshal(v, &m) != nil || m == nil {
-		return v // the graph says what it takes
+		return nil, &noMessage{"NotImplementedError", fmt.Sprintf("Unsupported message: %.100s", v)}
 	}
-	kind := m.text("role")
-	if kind == "" {
-		kind = m.text("type")
+	m = constructed(m)
+	kind := cmp.Or(m.text("role"), m.text("type"))
+	role, known := roles[kind]
+	switch {
+	case kind == "" || !known && m["content"] == nil || m["content"] == nil && m["tool_calls"] == nil && role != "remove":
+		return nil, &noMessage{"ValueError", fmt.Sprintf("Message dict must contain 'role' and 'content' keys, got %.200s", v)}
+	case !known:
+		return nil, unexpectedMessage(kind)
 	}
-	if role, known := roles[kind]; known {
-		m["role"] = raw(role)
-		delete(m, "type")
-	}
+	m["role"] = raw(role)
+	delete(m, "type")
 	if m.text("id") == "" {
 		m["id"] = raw(uuid.NewString())
 	}
@@ -93,7 +114,21 @@ func messageIn(v json.RawMessage) json.RawMessage {
 		}
 	}
 	callsIn(m)
-	return raw(m)
+	return raw(m), nil
+}
+
+// constructed is the dict of a message that is written as a call of LangChain's constructor, as JSON of a message in JavaScript is.
+func constructed(m object) object {
+	var path []string
+	var fields object
+	if m.text("type") != "constructor" || json.Unmarshal(m["id"], &path) != nil || json.Unmarshal(m["kwargs"], &fields) != nil || len(path) == 0 || fields == nil {
+		return m
+	}
+	name, _ := strings.CutSuffix(path[len(path)-1], "Chunk")
+	name, _ = strings.CutSuffix(name, "Message")
+	delete(fields, "role")
+	fields["type"] = raw(strings.ToLower(name))
+	return fields
 }
 
 func isEmpty(v json.RawMessage) bool {

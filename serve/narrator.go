@@ -107,13 +107,20 @@ func (n *narrator) rest(run *record.Run) []happened {
 
 // of are the events of a part.
 func (n *narrator) of(p thread.Part) []happened {
-	out := n.entered(p)
+	entered := n.entered(p)
+	var out []happened
+	if p.Mode != thread.StreamValues {
+		out = entered
+	}
 	add := func(channel string, data any) {
 		out = append(out, happened{channel: channel, method: channel, space: n.space(p.Namespace), at: p.Time, data: data})
 	}
 	switch p.Mode {
 	case thread.StreamValues:
-		add(channelValues, n.values(p.Data))
+		if !asksBeside(p.Data) {
+			add(channelValues, n.values(p.Data))
+		}
+		out = append(out, entered...) // clients know a subgraph's first values before its beginning
 	case thread.StreamCustom:
 		add(channelCustom, map[string]any{"payload": p.Data})
 		if name := nameIn(p.Data); name != "" {
@@ -128,6 +135,12 @@ func (n *narrator) of(p thread.Part) []happened {
 		out = append(out, n.update(p)...)
 	}
 	return out
+}
+
+// asksBeside reports whether values are told once more, for the questions beside them: those have events of their own.
+func asksBeside(values json.RawMessage) bool {
+	var all object
+	return json.Unmarshal(values, &all) == nil && all["__interrupt__"] != nil
 }
 
 // entered says that subgraphs have begun that a part is the first of.

@@ -76,11 +76,12 @@ func shownJSON(v json.RawMessage, conversations map[string]bool) json.RawMessage
 	return v
 }
 
-// cut leaves of an object the members that a graph takes, and makes its messages those of graphs. Anything else stays as it is.
-func cut(input json.RawMessage, names []string, conversations map[string]bool) json.RawMessage {
+// cut leaves of an object the members that a graph takes, and makes its messages those of graphs. Anything else stays as it is. The error
+// is a *noMessage.
+func cut(input json.RawMessage, names []string, conversations map[string]bool) (_ json.RawMessage, err error) {
 	var all object
 	if json.Unmarshal(input, &all) != nil || all == nil {
-		return input
+		return input, nil
 	}
 	out := object{}
 	for _, name := range names {
@@ -89,11 +90,13 @@ func cut(input json.RawMessage, names []string, conversations map[string]bool) j
 		case !given:
 			continue
 		case conversations[name]:
-			v = messagesIn(v)
+			if v, err = messagesIn(v); err != nil {
+				return nil, err
+			}
 		}
 		out[name] = v
 	}
-	return raw(out)
+	return raw(out), nil
 }
 
 // namesOf are the names of a graph's channels.

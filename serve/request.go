@@ -119,6 +119,9 @@ func (r *runRequest) check() error {
 	if r.AfterSeconds > 366*86400 {
 		return refuse(http.StatusUnprocessableEntity, "after_seconds %v is more than a year", r.AfterSeconds)
 	}
+	if at := r.at(); at != "" && uuid.Validate(at) != nil && !strings.HasPrefix(at, checkpointBegin) {
+		return refuse(http.StatusUnprocessableEntity, "checkpoint_id %q is no UUID", at)
+	}
 	for name := range r.Config.Configurable {
 		if len(r.Context) > 0 && !isReserved(name) {
 			return refuse(http.StatusBadRequest, "config.configurable and context are the same thing: give one of them")
@@ -170,9 +173,13 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	case r.Command != nil:
 		err = r.Command.into(&start, spec)
 	case given(r.Input):
-		start.Input = cut(r.Input, inputOf(spec), channelsOf(spec, nil))
+		start.Input, err = cut(r.Input, inputOf(spec), channelsOf(spec, nil))
 	}
 	run.Start = start
+	var none *noMessage
+	if errors.As(err, &none) { // as clients know it: the run is there, and has failed
+		run.Refused, err = &record.Failure{Type: none.kind, Message: none.says}, nil
+	}
 	return run, err
 }
 
@@ -265,7 +272,11 @@ func fitting(v, schema json.RawMessage) json.RawMessage {
 	if json.Unmarshal(schema, &known) != nil || len(known.Properties) == 0 || given(known.Additional) && string(known.Additional) != "false" {
 		return v
 	}
-	return cut(v, sortedKeys(known.Properties), nil)
+	kept, err := cut(v, sortedKeys(known.Properties), nil)
+	if err != nil {
+		return v
+	}
+	return kept
 }
 
 // into makes a command part of an invocation.
@@ -286,7 +297,9 @@ func (c *command) into(start *thread.StartRequest, spec *pregel.Spec) error {
 		for _, name := range namesOf(spec) {
 			if v, ok := values[name]; ok {
 				if conversations[name] {
-					v = messagesIn(v)
+					if v, err = messagesIn(v); err != nil {
+						return err
+					}
 				}
 				start.Control.Update = append(start.Control.Update, pregel.Write{Channel: name, Value: pregel.Value(v)})
 			}

@@ -67,7 +67,11 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Location", a.location())
+	at := a.location()
+	if a.apart {
+		at = "/runs/" + a.run.ID
+	}
+	w.Header().Set("Content-Location", at)
 	answer(w, http.StatusOK, runOf(a.thread, *a.thread.Run(a.run.ID)))
 	return nil
 }

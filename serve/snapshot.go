@@ -54,6 +54,16 @@ func nothing() stateOut {
 	return stateOut{Values: object{}, Next: []string{}, Tasks: []taskOut{}, Interrupts: []asked{}}
 }
 
+// nothingAt is the state at a checkpoint that the thread does not have, which is named as it was asked for.
+func nothingAt(thread string, at checkpointRef) stateOut {
+	out := nothing()
+	if at.CheckpointID != "" {
+		out.Checkpoint = &place{Thread: thread, Namespace: at.Namespace, Checkpoint: at.CheckpointID}
+		out.ID = &out.Checkpoint.Checkpoint
+	}
+	return out
+}
+
 // renderer shows states of one thread.
 type renderer struct {
 	thread        string

@@ -58,8 +58,8 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 		return err
 	}
 	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under, Checkpoint: at.CheckpointID, Subgraphs: subgraphs})
-	if errors.Is(err, thread.ErrNotFound) && at.CheckpointID == "" || err == nil && v.Checkpoint == "" {
-		answer(w, http.StatusOK, nothing())
+	if errors.Is(err, thread.ErrNotFound) || err == nil && v.Checkpoint == "" {
+		answer(w, http.StatusOK, nothingAt(t.ID, at))
 		return nil
 	}
 	if err != nil {
@@ -151,9 +151,9 @@ func (s *Server) history(ctx context.Context, t record.Thread, body historyBody,
 		return nil, err
 	}
 	if in != nil {
-		q.Subgraph = in.nodes
+		q.Subgraph, q.Checkpoint = in.nodes, in.since
 	}
-	metadata := raw(body.Metadata)
+	only, metadata := checkpointIn(t.ID, body.Checkpoint.CheckpointID), raw(body.Metadata)
 	made, err := s.client.History(ctx, q)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (s *Server) history(ctx context.Context, t record.Thread, body historyBody,
 			break
 		}
 		state := x.past(c, in)
-		if slices.Contains(t.Hidden, c.Checkpoint) || string(metadata) != "null" && !contains(raw(state.Metadata), metadata) {
+		if slices.Contains(t.Hidden, c.Checkpoint) || only != "" && c.Checkpoint != only || string(metadata) != "null" && !contains(raw(state.Metadata), metadata) {
 			continue
 		}
 		out = append(out, state)
@@ -248,7 +248,10 @@ func updatesOf(spec *pregel.Spec, values json.RawMessage, node string) ([]grapha
 				continue
 			}
 			if conversations[name] {
-				v = messagesIn(v)
+				var err error
+				if v, err = messagesIn(v); err != nil {
+					return nil, refuse(http.StatusBadRequest, "%v", err)
+				}
 			}
 			update.Values = append(update.Values, pregel.Write{Channel: name, Value: pregel.Value(v)})
 		}

@@ -77,10 +77,7 @@ type itemBody struct {
 
 // item reads a body that names an item.
 func (s memories) item(w http.ResponseWriter, r *http.Request) (b itemBody, err error) {
-	if err = read(w, r, &b); err == nil && len(b.Namespace) == 0 {
-		err = refuse(http.StatusBadRequest, "namespace is empty")
-	}
-	if err == nil {
+	if err = read(w, r, &b); err == nil {
 		err = mayEnter(r, b.Namespace)
 	}
 	return b, err
@@ -114,10 +111,19 @@ func (b itemBody) options() (opts []store.PutOption, err error) {
 	return opts, nil
 }
 
+// reservedRoot begins no namespace.
+const reservedRoot = "langgraph"
+
 func (s memories) putItem(w http.ResponseWriter, r *http.Request) error {
 	b, err := s.item(w, r)
 	if err != nil {
 		return err
+	}
+	switch {
+	case len(b.Namespace) == 0:
+		return refuse(http.StatusBadRequest, "namespace is empty")
+	case b.Namespace[0] == reservedRoot:
+		return refuse(http.StatusBadRequest, "namespace begins with %q, which is not for callers", reservedRoot)
 	}
 	if len(b.Value) == 0 || b.Value[0] != '{' {
 		return refuse(http.StatusUnprocessableEntity, "value is no object")
@@ -171,6 +177,10 @@ func (s memories) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	b, err := s.item(w, r)
 	if err != nil {
 		return err
+	}
+	if len(b.Namespace) == 0 || b.Namespace[0] == reservedRoot { // nothing is there
+		w.WriteHeader(http.StatusNoContent)
+		return nil
 	}
 	if err := s.cfg.Store.Delete(r.Context(), b.Namespace, b.Key); err != nil {
 		return s.failed(err)

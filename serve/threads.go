@@ -303,10 +303,10 @@ func (s *Server) withValues(ctx context.Context, lines []record.Line, wanted jso
 	return out, nil
 }
 
-// order sorts newest first unless it is asked otherwise.
+// order sorts by the last change, newest first, unless it is asked otherwise.
 func (q threadSearch) order(a, b record.Line) int {
 	by := 0
-	switch q.SortBy {
+	switch cmp.Or(q.SortBy, "updated_at") {
 	case "thread_id":
 		by = strings.Compare(a.ID, b.ID)
 	case "status":

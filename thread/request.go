@@ -78,6 +78,8 @@ type HistoryRequest struct {
 	Thread string
 	// Subgraph are the nodes that lead to a subgraph that is under way; empty means the root graph.
 	Subgraph []string
+	// Checkpoint is that of the root graph at which the subgraph was under way, for one that has ended; "" means now.
+	Checkpoint string
 	// Limit is the most checkpoints to return, newest first; 0 means all that are known.
 	Limit int
 	// Before leaves out that checkpoint and everything newer.

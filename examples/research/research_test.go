@@ -102,7 +102,7 @@ func TestResearchOnTemporal(t *testing.T) {
 		require.Eventually(t, func() bool { // the leader has told its server to start it
 			asking, err = c.Wait(t.Context(), job.AttemptThread(v.ID, e.SubJob, e.Attempt))
 			return err == nil
-		}, time.Minute, 10*time.Millisecond, "the writer's thread: %v", err)
+		}, 3*time.Minute, 10*time.Millisecond, "the writer's thread: %v", err)
 		require.Len(t, asking.Questions, 1)
 		require.Contains(t, asking.Questions[0].Text(), "Which measure should lead the report?")
 		_, err = c.Resume(t.Context(), thread.ResumeRequest{Thread: asking.Thread, Value: json.RawMessage(`"wings"`)})

@@ -286,14 +286,24 @@ func (p *Past) Snapshot(checkpoint string) (*pregel.Snapshot, bool, error) {
 // History returns the checkpoints of the root graph, or of the subgraph that is under way in the tasks of the nodes of
 // that path, newest first: of one that remembers, those of its earlier runs too. Errors: *pregel.InvalidUpdateError when
 // there is no such subgraph.
-func (p *Past) History(path []string) ([]Checkpoint, error) {
+func (p *Past) History(path []string) ([]Checkpoint, error) { return p.HistoryAt(path, "") }
+
+// HistoryAt is History with the subgraph that was under way at a checkpoint of the root graph; "" means now.
+func (p *Past) HistoryAt(path []string, checkpoint string) ([]Checkpoint, error) {
 	if p.thread == nil {
 		return nil, nil
 	}
 	space, sub := "", p.program
 	if len(path) > 0 {
+		at := p.thread
+		if checkpoint != "" {
+			var known bool
+			if at, known = p.At(checkpoint, pregel.ForAnswers); !known {
+				return nil, &pregel.InvalidUpdateError{Graph: p.program.Spec.Name, Message: fmt.Sprintf("there is no checkpoint %q", checkpoint)}
+			}
+		}
 		var err error
-		if sub, space, err = p.program.SubgraphAt(p.thread, path); err != nil {
+		if sub, space, err = p.program.SubgraphAt(at, path); err != nil {
 			return nil, err
 		}
 	}

@@ -236,18 +236,18 @@ func (t *Thread) When(ctx context.Context, checkpoint string) (time.Time, error)
 
 // History returns the thread's checkpoints, newest first.
 func (t *Thread) History(ctx context.Context) ([]past.Checkpoint, error) {
-	return t.SubgraphHistory(ctx, nil)
+	return t.SubgraphHistory(ctx, nil, "")
 }
 
-// SubgraphHistory returns the checkpoints of the subgraph that is under way in the tasks of the nodes of that path,
-// newest first.
-func (t *Thread) SubgraphHistory(ctx context.Context, path []string) ([]past.Checkpoint, error) {
+// SubgraphHistory returns the checkpoints of the subgraph that is under way in the tasks of the nodes of that path, newest first, or
+// that was at a checkpoint of the root graph.
+func (t *Thread) SubgraphHistory(ctx context.Context, path []string, checkpoint string) ([]past.Checkpoint, error) {
 	_, release, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	return t.history.past.History(path)
+	return t.history.past.HistoryAt(path, checkpoint)
 }
 
 // belongs refuses a thread whose checkpoints were made by another graph: nothing could read them.

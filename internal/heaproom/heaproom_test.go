@@ -59,7 +59,7 @@ func setting() uint64 {
 // await collects until the setting is as wanted.
 func await(t *testing.T, what string, is func(percent uint64) bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(setting()); {
+	for end := time.Now().Add(time.Minute); !is(setting()); {
 		if time.Now().After(end) {
 			t.Fatalf("%d percent: want %s", setting(), what)
 		}

@@ -53,10 +53,10 @@ func newRig(t *testing.T, g *graphadapter.Graph) *rig {
 	}
 	t.Cleanup(c.Close)
 	queue := testserver.Queue(t)
-	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	w, err := superstep.NewWorker(c, superstep.WorkerConfig{Graphs: []superstep.Runnable{served{g}}, TaskQueue: queue,
-		Options: worker.Options{WorkerStopTimeout: 5 * time.Second}, OnReady: func() { close(ready) }})
+		Options: worker.Options{WorkerStopTimeout: time.Minute}, OnReady: func() { close(ready) }})
 	if err != nil {
 		t.Fatal(err)
 	}

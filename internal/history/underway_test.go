@@ -195,7 +195,7 @@ func TestPositionsAreThoseOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(stop)
 	queue := testserver.Queue(t)
 	var live seen

@@ -200,7 +200,7 @@ func (m *Runtime) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread
 		return nil, err
 	}
 	t.mu.Unlock()
-	made, err := m.driver.Thread(g, r.Thread).SubgraphHistory(ctx, r.Subgraph)
+	made, err := m.driver.Thread(g, r.Thread).SubgraphHistory(ctx, r.Subgraph, r.Checkpoint)
 	if err != nil && len(r.Subgraph) > 0 {
 		err = runtime.NoSubgraph(t.graph, r.Thread, r.Subgraph, err)
 	}

@@ -39,7 +39,7 @@ func (c *reader) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread.
 	if err != nil {
 		return nil, err
 	}
-	made, err := past.History(r.Subgraph)
+	made, err := past.HistoryAt(r.Subgraph, r.Checkpoint)
 	if err != nil && len(r.Subgraph) > 0 {
 		return nil, runtime.NoSubgraph(last.graph, r.Thread, r.Subgraph, err)
 	}

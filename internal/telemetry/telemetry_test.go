@@ -135,12 +135,12 @@ func TestACollectorThatIsGone(t *testing.T) {
 	core, lines := observer.New(zap.WarnLevel)
 	m, err := OpenMetrics(true, "superstep", zap.New(core))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return lines.Len() > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return lines.Len() > 0 }, time.Minute, time.Millisecond)
 	began := time.Now()
 	for range 10_000 {
 		figures.Add(m.Handler, figures.Supersteps, "refund", 1)
 	}
-	require.Less(t, time.Since(began), time.Second)
+	require.Less(t, time.Since(began), 30*time.Second) // to wait for the collector with each would take minutes
 	require.Contains(t, scrape(t, m), `superstep_supersteps_total{graph="refund"} 10000`)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

@@ -94,13 +94,13 @@ func TestACollectorOfTracesThatIsGone(t *testing.T) {
 				_, end := tracer.Begin(t.Context(), tracing.Span{In: place, ID: place.Attempt("1/a", "x", i), Parent: place.Run, Name: tracing.AttemptName})
 				end("")
 			}
-			require.Less(t, time.Since(began), 5*time.Second)
-			require.Eventually(t, func() bool { return lines.Len() > 0 }, 10*time.Second, time.Millisecond)
+			require.Less(t, time.Since(began), time.Minute) // to wait for the collector with each would take more than five
+			require.Eventually(t, func() bool { return lines.Len() > 0 }, time.Minute, time.Millisecond)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began = time.Now()
 			_ = traces.Close(ctx)
-			require.Less(t, time.Since(began), 3*time.Second)
+			require.Less(t, time.Since(began), 30*time.Second)
 			require.Equal(t, 1, lines.Len())
 		})
 	}

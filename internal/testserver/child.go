@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a process may take to end by itself.
-const stopTimeout = 30 * time.Second
+// stopTimeout is how long a process may take to end by itself; it is that long for busy machines.
+const stopTimeout = 2 * time.Minute
 
 // child is a process that does not outlive this one, however this one ends.
 type child struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -83,8 +82,7 @@ func (s *NATS) Thaw() error { return thaw(s.child.cmd) }
 // Restart starts the server on its directory and its address, and returns once it serves.
 func (s *NATS) Restart() error {
 	if s.port == 0 {
-		// Below the ports that systems give to outgoing connections: it is to be free when the server starts again.
-		s.port = 16_384 + rand.IntN(16_384)
+		s.port = freePort()
 		s.URL = fmt.Sprintf("nats://127.0.0.1:%d", s.port)
 	}
 	c, err := spawn(exec.Command(s.binary, "--addr", "127.0.0.1", "--port", strconv.Itoa(s.port), "--jetstream", "--store_dir", s.dir), "")

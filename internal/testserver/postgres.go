@@ -3,7 +3,6 @@ package testserver
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -78,8 +77,7 @@ func newPostgres(initdb, server string) (*Postgres, error) {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	for range 3 { // the port may be another process's
-		// Below the ports that systems give to outgoing connections: it is to be free when the server starts again.
-		p.port = 16_384 + rand.IntN(16_384)
+		p.port = freePort()
 		if err = p.Restart(); err == nil {
 			return p, nil
 		}

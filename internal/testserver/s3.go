@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -75,8 +74,7 @@ func (s *S3) Kill() error { return s.child.kill() }
 // Restart starts the server on its directory and its address, and returns once it serves.
 func (s *S3) Restart() error {
 	if s.Endpoint == "" {
-		// Below the ports that systems give to outgoing connections: it is to be free when the server starts again.
-		s.Endpoint = fmt.Sprintf("http://127.0.0.1:%d", 16_384+rand.IntN(16_384))
+		s.Endpoint = fmt.Sprintf("http://127.0.0.1:%d", freePort())
 	}
 	cmd := exec.Command(s.binary, "--port", strings.TrimPrefix(s.Endpoint, "http://"), "--health", "/health", "--quiet",
 		"posix", "--sidecar", filepath.Join(filepath.Dir(s.Dir), "metadata"), s.Dir)

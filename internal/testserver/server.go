@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -18,7 +17,7 @@ import (
 )
 
 // startTimeout bounds a start, which takes one to three seconds; it is that long for busy machines.
-const startTimeout = time.Minute
+const startTimeout = 3 * time.Minute
 
 // Options shape a server.
 type Options struct {
@@ -147,8 +146,7 @@ func (s *Server) args(ready string) []string {
 		return append(args, "--live", "none")
 	}
 	if port == "0" {
-		// Below the ports that systems give to outgoing connections: it is to be free when the server starts again.
-		s.live = 16_384 + mrand.IntN(16_384)
+		s.live = freePort()
 	}
 	return append(args, "--live-port", strconv.Itoa(s.live))
 }

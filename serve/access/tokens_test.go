@@ -128,16 +128,16 @@ func TestTokens(t *testing.T) {
 	_, err = tokens.Authenticate(with("X-Api-Key", "x"))
 	require.ErrorIs(t, err, ErrNoCredential)
 
-	asked := i.asked.Load()
+	asked, began := i.asked.Load(), time.Now()
 	for range 50 {
 		_, _ = tokens.Authenticate(signed(t, jwt.SigningMethodEdDSA, stranger, "three", i.claims()))
 	}
-	require.LessOrEqual(t, i.asked.Load(), asked+1, "unknown keys do not make the issuer be asked without bound")
+	require.LessOrEqual(t, i.asked.Load(), asked+1+int64(time.Since(began)/unknownKeys), "unknown keys do not make the issuer be asked without bound")
 	next := i.key("four")
 	require.Eventually(t, func() bool {
 		_, err := tokens.Authenticate(signed(t, jwt.SigningMethodEdDSA, next, "four", i.claims()))
 		return err == nil
-	}, 3*unknownKeys, 200*time.Millisecond)
+	}, 2*time.Minute, 200*time.Millisecond)
 }
 
 // While the issuer is away nobody is let in, and nobody is told that their token is bad. It is asked again when it is back.
@@ -146,17 +146,19 @@ func TestTokensWhileTheIssuerIsAway(t *testing.T) {
 	key := i.key("one")
 	i.away.Store(true)
 	var failed atomic.Int64
+	began := time.Now()
 	tokens := newTokens(t, TokensConfig{Issuer: i.URL, Audience: []string{"superstep"}, Failed: func(error) { failed.Add(1) }})
 	for range 20 {
 		_, err := tokens.Authenticate(signed(t, jwt.SigningMethodEdDSA, key, "one", i.claims()))
 		require.ErrorIs(t, err, errIssuer)
 	}
-	require.EqualValues(t, 1, failed.Load())
+	require.Positive(t, failed.Load())
+	require.LessOrEqual(t, failed.Load(), 1+int64(time.Since(began)/retryAfter))
 	i.away.Store(false)
 	require.Eventually(t, func() bool {
 		_, err := tokens.Authenticate(signed(t, jwt.SigningMethodEdDSA, key, "one", i.claims()))
 		return err == nil
-	}, 3*retryAfter, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 }
 
 func TestBadTokensConfig(t *testing.T) {

@@ -83,6 +83,9 @@ func (a *activities) begin(ctx context.Context, r thread.StartRequest, again boo
 	if err != nil && !errors.Is(err, thread.ErrNotFound) {
 		return begun{}, err
 	}
+	if given := asGiven(r); err != nil && given.Input == nil && given.Control == nil && given.Resume == nil {
+		return begun{}, temporal.NewNonRetryableApplicationError("Received no input for __start__", "EmptyInputError", nil)
+	}
 	view, err := a.threads.Start(ctx, toOpen(asGiven(r), before.Questions))
 	if err != nil {
 		return begun{}, told(err)
@@ -297,7 +300,7 @@ func (a *activities) webhook(ctx context.Context, threadID, under string, r Run)
 		"kwargs": r.Kwargs, "multitask_strategy": r.Strategy, "created_at": r.Created, "updated_at": r.Updated, "values": a.cfg.shown(ctx, state),
 		"run_started_at": r.Began, "run_ended_at": r.Ended, "webhook_sent_at": time.Now().UTC()}
 	if r.Failure != nil {
-		body["error"] = r.Failure.Message
+		body["error"] = r.Failure
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {

@@ -112,6 +112,7 @@ func TestFollowersDoNotHoldAFullHistory(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterWorkflowWithOptions(Keep, workflow.RegisterOptions{Name: Workflow})
+	env.SetTestTimeout(time.Minute)
 	env.RegisterDelayedCallback((&asking{env: env, id: "one"}).ask, time.Second)
 	env.RegisterDelayedCallback((&asking{env: env, id: "two"}).ask, awaitTime/2)
 	env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(5000) }, awaitTime)

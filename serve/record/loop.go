@@ -86,6 +86,9 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 		if cancelled() {
 			return ending{Status: Interrupted}, nil
 		}
+		if r := k.thread.Run(id); r.Refused != nil {
+			return ending{}, temporal.NewNonRetryableApplicationError(r.Refused.Message, r.Refused.Type, nil)
+		}
 		b, err := k.begin(ctx, id, cancelled)
 		if temporal.IsCanceledError(err) {
 			return ending{Status: Interrupted}, nil

@@ -89,6 +89,8 @@ type Run struct {
 	Failure *Failure `json:"failure,omitempty"`
 	// Stands is how the thread stood when the run had ended: see the statuses of threads.
 	Stands string `json:"stands,omitempty"`
+	// Refused is why the thread is not invoked: the run fails when its turn has come.
+	Refused *Failure `json:"refused,omitempty"`
 	// Start is how the thread is invoked.
 	Start thread.StartRequest `json:"start,omitzero"`
 	// Delay is how long the run is put off, and Due until when, which is known when its turn has come.

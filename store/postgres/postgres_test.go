@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -40,7 +41,7 @@ func run(t *testing.T, dsn, statement string) {
 		_, err = c.Exec(t.Context(), statement)
 		require.NoError(t, err)
 		return true
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }
 
 func open(t *testing.T, dsn string, opts store.Options) *store.Store {
@@ -54,7 +55,10 @@ func open(t *testing.T, dsn string, opts store.Options) *store.Store {
 func suite(t *testing.T, server *testserver.Postgres, extension string) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		dsn := newDatabase(t, server, extension)
-		return func(t *testing.T, opts store.Options) *store.Store { return open(t, dsn, opts) }
+		return func(t *testing.T, opts store.Options) *store.Store {
+			opts.Timeout = cmp.Or(opts.Timeout, time.Minute)
+			return open(t, dsn, opts)
+		}
 	})
 }
 
@@ -70,7 +74,7 @@ func TestPgvector(t *testing.T) {
 		var err error
 		c, err = pgx.Connect(t.Context(), server.DSN("postgres"))
 		return err == nil
-	}, 10*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	defer c.Close(context.WithoutCancel(t.Context()))
 	var there bool
 	require.NoError(t, c.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')").Scan(&there))

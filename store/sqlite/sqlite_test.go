@@ -1,8 +1,10 @@
 package sqlite_test
 
 import (
+	"cmp"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +24,9 @@ func open(t *testing.T, path string, opts store.Options) *store.Store {
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "store.db")
-		return func(t *testing.T, opts store.Options) *store.Store { return open(t, path, opts) }
+		return func(t *testing.T, opts store.Options) *store.Store {
+			opts.Timeout = cmp.Or(opts.Timeout, time.Minute)
+			return open(t, path, opts)
+		}
 	})
 }

@@ -136,14 +136,16 @@ func TestAuditOfSilenceIsTheSameOnBothRuntimes(t *testing.T) {
 		"pause": {approval.SilencePause, []string{"expired why=nobody decided in time: the run is paused, and the question stays open"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			o := newOffice()
-			o.shape = func(a *approval.Action) {
-				a.Within, a.Warn, a.Silence = 600, 300, c.silence
+			o.shape = func(a *approval.Action) { // the question is there before the first of these times is over
+				a.Within, a.Warn, a.Silence = 10_000, 5_000, c.silence
 				if c.silence == approval.SilenceEscalate {
 					a.Escalate = []string{"boss"}
 				}
 			}
 			graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
+				t.Parallel()
 				th := o.graph.Thread(rt, graphtest.ThreadID(t))
 				got, err := th.Invoke(t.Context(), claimFor(250))
 				require.NoError(t, err)
@@ -151,7 +153,7 @@ func TestAuditOfSilenceIsTheSameOnBothRuntimes(t *testing.T) {
 				require.Eventually(t, func() bool {
 					entries, _, err := th.Audit(t.Context())
 					return err == nil && len(entries) >= len(want)
-				}, 20*time.Second, 50*time.Millisecond)
+				}, 2*time.Minute, 50*time.Millisecond)
 				assert.Equal(t, want, traceOf(t, th))
 				if c.silence != approval.SilencePause {
 					return

@@ -101,8 +101,11 @@ func TestClientApproval(t *testing.T) {
 	answer.Token, answer.By, answer.Signal = sign(claims("bob")), "bob", true
 	_, err = s.Resume(t.Context(), answer)
 	require.NoError(t, err)
-	got, err := th.Wait(t.Context())
-	require.NoError(t, err)
+	var got superstep.Result[rig.Counter]
+	require.Eventually(t, func() bool { // nobody waits for a signal
+		got, err = th.Wait(t.Context())
+		return err == nil && got.Status == thread.StatusFinished
+	}, time.Minute, 20*time.Millisecond)
 	assert.Equal(t, []string{"approve"}, got.Output.Log.Get())
 
 	all, chain, err := s.Audit(t.Context(), th.ID())

@@ -212,7 +212,7 @@ func TestSignalsTakeTokensToo(t *testing.T) {
 			}
 		}
 		return err == nil && denied == 4
-	}, 20*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	got, err := th.Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, thread.StatusWaiting, got.Status)

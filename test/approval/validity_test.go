@@ -262,7 +262,7 @@ func TestPolicyDriftsWhileItWaits(t *testing.T) {
 		return g.thread.Approve(t.Context(), g.q.ID, superstep.WithToken(g.token(g.signer, func(c *approval.Claims) { c.Approver = by })))
 	}
 	unreadable := func() {
-		require.Eventually(t, func() bool { _, err := g.book.Version(t.Context()); return err != nil }, 10*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { _, err := g.book.Version(t.Context()); return err != nil }, time.Minute, 20*time.Millisecond)
 	}
 	require.NoError(t, os.Rename(g.file, g.file+".gone"))
 	unreadable()

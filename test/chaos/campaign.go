@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute // on a busy machine
 	// barPause is what sync mode promises: from a kill to the next progress, 95th percentile.
 	barPause = 5 * time.Second
 

@@ -16,7 +16,7 @@ const (
 	// freezeAtOnce is how many attempts one frozen worker has in hand.
 	freezeAtOnce = 10
 	// refusedWithin bounds the wait for what a thawed attempt tells the server.
-	refusedWithin = 20 * time.Second
+	refusedWithin = patience
 )
 
 // frozen is one kind of target whose calls are frozen.

@@ -135,7 +135,7 @@ func (w *world) freezeGroup(ctx context.Context, r *lateness, id, n int) error {
 		return err
 	}
 	defer func() { _ = warm.Kill() }()
-	if err := wait(ctx, time.Until(thaw)); err != nil {
+	if err := errors.Join(wait(ctx, time.Until(thaw)), rested(ctx, c, orders)); err != nil {
 		return err
 	}
 	if err := cold.thaw(); err != nil {
@@ -235,8 +235,18 @@ func (w *world) rule(ctx context.Context, c *superstep.Client, r *lateness, orde
 		return err
 	}
 	for _, q := range asked {
-		if _, err := c.Resume(ctx, thread.ResumeRequest{Thread: order, Question: q.ID, Value: value}); err != nil {
-			return err
+		req := thread.ResumeRequest{Thread: order, Question: q.ID, Value: value, ID: q.ID}
+		for unheard := false; ; unheard = true {
+			_, err := c.Resume(ctx, req)
+			if err == nil || unheard && errors.Is(err, thread.ErrAnswerRefused) { // it was taken, and its run has ended
+				break
+			}
+			if !errors.Is(err, thread.ErrNoWorker) && !errors.Is(err, thread.ErrBusy) {
+				return err
+			}
+			if err := pause(ctx); err != nil {
+				return err
+			}
 		}
 		r.mu.Lock()
 		r.asked, r.ruled = r.asked+1, append(r.ruled, order)
@@ -257,6 +267,24 @@ func (w *world) countLate(ctx context.Context, r *lateness, order string) error 
 		r.twice = append(r.twice, fmt.Sprintf("%s: %d refunds", order, len(refunds)))
 	}
 	return err
+}
+
+// rested waits until the other worker has done what it can: what is thawed is to come behind that.
+func rested(ctx context.Context, c *superstep.Client, orders []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("still running after %v", patience))
+	defer cancel()
+	for _, order := range orders {
+		for {
+			view, err := c.Wait(ctx, order)
+			if err == nil && view.Status != thread.StatusRunning {
+				break
+			}
+			if err := pause(ctx); err != nil {
+				return fmt.Errorf("%s: %w", order, err)
+			}
+		}
+	}
+	return nil
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -68,7 +68,7 @@ func pending(s *pregel.Snapshot, node string) (*pregel.Snapshot, error) {
 }
 
 func (m *memoryThreads) history(ctx context.Context, at place) ([]*pregel.Snapshot, error) {
-	past, err := m.store.Thread(m.graph, at.thread).SubgraphHistory(ctx, at.subgraph)
+	past, err := m.store.Thread(m.graph, at.thread).SubgraphHistory(ctx, at.subgraph, "")
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (r *rig) worksApproved(name string, env []string, args ...string) *processe
 	r.t.Helper()
 	args = append(args, "--approval-keys", r.dir, "--approval-rules", filepath.Join(r.dir, "rules.yaml"),
 		"--audit-key", filepath.Join(r.dir, "audit.key"))
-	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: append(r.connection(), args...),
+	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: append(r.working(), args...),
 		Env: environment(append(env, "PAYMENTS_URL="+r.moneyURL, "REFUND_APPROVALS=1")...)})
 	r.awaitPoller()
 	return p

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"net"
 	"strings"
 	"testing"
 
@@ -73,8 +72,14 @@ func TestExitCodes(t *testing.T) {
 	cancelled := testserver.Queue(t)
 	follower := r.begun("run", "slow", "--thread", cancelled, "--input", steered, "--follow")
 	r.until("the node runs", func() bool { return r.ran("slow") == 1 })
-	leaver := testserver.Queue(t)
-	leaving := r.begun("run", "slow", "--thread", leaver, "--input", steered, "--follow")
+	leaving := r.begun("run", "slow", "--input", steered, "--follow")
+	leaver := ""
+	r.until("the other one follows", func() bool { // it says so before, as the thread's name is new
+		if said := strings.Fields(leaving.stdout.String()); len(said) > 1 {
+			leaver = said[1]
+		}
+		return leaver != ""
+	})
 	r.until("the other node runs", func() bool { return r.ran("slow") == 2 })
 	r.exits(0, r.superstep("cancel", cancelled))
 	r.exits(7, follower.end())
@@ -91,10 +96,7 @@ func TestNobodyThere(t *testing.T) {
 	require.Contains(t, out.stderr, "no worker")
 	require.Contains(t, out.stderr, r.queue)
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := testserver.FreeAddress()
 	out = r.exits(6, r.begunWith("run", "refund", "--address", address).end())
 	require.Contains(t, out.stderr, address)
 	out = r.exits(6, r.begunWith("list", "--address", address, "-o", "json").end())

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,7 +49,7 @@ func TestFiguresAsPrometheusHasThem(t *testing.T) {
 		return r.graphsWorker(name)
 	}
 	for range 4 {
-		targets = append(targets, freeAddress(t))
+		targets = append(targets, testserver.FreeAddress())
 	}
 	scrapes := slices.Clone(targets)
 	p := r.prometheus(rules, scrapes)
@@ -166,14 +165,6 @@ func (r *rig) askedAt(threadID, question string) float64 {
 	return float64(open[0].Oldest.Unix())
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
-}
-
 // prometheus is a real one.
 type prometheus struct {
 	*rig
@@ -183,8 +174,8 @@ type prometheus struct {
 // prometheus starts one that scrapes these targets and evaluates those rules.
 func (r *rig) prometheus(rules string, targets []string) *prometheus {
 	r.t.Helper()
-	at := freeAddress(r.t)
-	config := fmt.Sprintf("global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 500ms}\nrule_files: [%q]\n"+
+	at := testserver.FreeAddress()
+	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
 		"scrape_configs:\n- job_name: superstep\n  static_configs:\n  - targets: [%s]\n", rules, strings.Join(targets, ", "))
 	r.putText("prometheus.yml", config)
 	_, err := r.set.Start(r.t.Context(), processes.Command{Name: "prometheus", Path: "prometheus", Args: []string{

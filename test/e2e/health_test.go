@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,10 +17,7 @@ func TestHealthFollowsTheServer(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, testserver.Options{})
 	r := newRigAt(t, server.Address())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	metrics := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	metrics := testserver.FreeAddress()
 	worker := r.program("worker")
 	worker.Args = append(worker.Args, "--metrics-addr", metrics)
 	r.start(worker)

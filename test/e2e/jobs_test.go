@@ -43,7 +43,7 @@ func TestJobsFromTheCommandLine(t *testing.T) {
 	require.Contains(t, r.exits(2, r.superstep("job", "submit", "--leader", "foreman", "--id", id, "--goal", "two")).stderr, "already, and it runs")
 	require.Contains(t, r.exits(0, r.superstep("job", "stop", id, "--reason", "the data is wrong")).stdout, "STOPPED")
 	require.Contains(t, r.exits(7, r.superstep("job", "show", id, "--follow")).stdout, "the data is wrong")
-	require.Contains(t, r.exits(0, r.superstep("job", "list", "--leader", "foreman")).stdout, id)
+	r.lists(id, "stopped")
 
 	r.exits(0, r.superstep("job", "recover", id, "--lesson", "use the new file"))
 	require.Contains(t, r.showsJob(id, "▶"), "1/2 done")

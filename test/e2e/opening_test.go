@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -106,7 +107,11 @@ func TestKilledWhereARunIsContinued(t *testing.T) {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				_, err := c.Start(t.Context(), req)
+				var err error
+				assert.Eventually(t, func() bool { // who waited too long for a worker is told so, and gives the turn once more
+					_, err = c.Start(t.Context(), req)
+					return !errors.Is(err, thread.ErrNoWorker) && !errors.Is(err, thread.ErrBusy)
+				}, patience, poll)
 				assert.NoError(t, err)
 			})
 		}

@@ -180,7 +180,14 @@ func (r *rig) updateThroughCrashes(thread string, worker interface{ Kill() error
 	again := r.begun(update...)
 	r.remove("hold")
 	r.graphsWorker(next)
-	r.exits(0, again.end())
+	taken := again.end()
+	r.until("the update is taken", func() bool { // who waited too long for a worker says so, and asks again
+		if taken.code == 6 {
+			taken = r.superstep(update...)
+		}
+		return taken.code != 6
+	})
+	r.exits(0, taken)
 
 	state, history := r.stateOf(thread), r.historyOf(thread)
 	require.Equal(r.t, []string{"right"}, state.Next)

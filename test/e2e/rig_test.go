@@ -26,8 +26,10 @@ import (
 
 const (
 	// patience bounds every wait: it only ends tests that hang.
-	patience = 4 * time.Minute
+	patience = 8 * time.Minute
 	poll     = 10 * time.Millisecond
+	// lostAfter is longer than a busy machine stands still: what is killed runs again, and nothing else does.
+	lostAfter = 10 * time.Second
 )
 
 // rig is one test's own part of the world: a task queue, its workers, a payments service, a directory.
@@ -110,7 +112,7 @@ func (r *rig) start(c processes.Command) *processes.Process {
 func (r *rig) telling(c processes.Command) processes.Command {
 	c.ReadyFile = filepath.Join(r.dir, c.Name+".ready")
 	c.Args = append(c.Args, "--ready-file", c.ReadyFile)
-	c.ReadyWithin = patience
+	c.ReadyWithin, c.StopWithin = patience, patience
 	if !slices.Contains(r.names, c.Name) {
 		r.names = append(r.names, c.Name)
 	}
@@ -130,7 +132,7 @@ func (r *rig) readyPID(name string) int {
 // payments starts the payments service on a database of the test's own.
 func (r *rig) payments() {
 	r.t.Helper()
-	r.startPayments("127.0.0.1:0")
+	r.startPayments(testserver.FreeAddress())
 }
 
 func (r *rig) startPayments(address string) {
@@ -146,7 +148,7 @@ func (r *rig) startPayments(address string) {
 // refundWorker starts a worker of the refund example, and returns once the server knows it.
 func (r *rig) refundWorker(name string) *processes.Process {
 	r.t.Helper()
-	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: r.connection(),
+	p := r.start(processes.Command{Name: name, Path: r.binary(workerCommand), Args: r.working(),
 		Env: environment(append(r.env, "PAYMENTS_URL="+r.moneyURL)...)})
 	r.awaitPoller()
 	return p
@@ -162,7 +164,7 @@ func (r *rig) graphsWorker(name string) *processes.Process {
 
 // program is this test binary as a program with all commands, told to work.
 func (r *rig) program(name string) processes.Command {
-	return processes.Command{Name: name, Path: os.Args[0], Args: slices.Concat([]string{"worker"}, r.connection(), r.flags),
+	return processes.Command{Name: name, Path: os.Args[0], Args: slices.Concat([]string{"worker"}, r.working(), r.flags),
 		Env: environment(append(r.env, asProgram+"=1")...)}
 }
 
@@ -170,6 +172,9 @@ func (r *rig) program(name string) processes.Command {
 func (r *rig) connection() []string {
 	return []string{"--address", r.address, "--task-queue", r.queue}
 }
+
+// working are the flags of all workers.
+func (r *rig) working() []string { return append(r.connection(), "--lost-after", lostAfter.String()) }
 
 // awaitPoller waits until the server has heard of a worker: until then clients take it that there is none.
 func (r *rig) awaitPoller() {

@@ -44,7 +44,12 @@ func TestSchedules(t *testing.T) {
 	require.Nil(t, v.Last)
 
 	began := scheduled[thread.ScheduleView](r, "trigger", name)
-	require.NotNil(t, began.Last)
+	r.until("the schedule has begun a run", func() bool { // trigger waits for it, but not for long
+		if v := r.listedSchedule(name); began.Last == nil && v != nil {
+			began = *v
+		}
+		return began.Last != nil
+	})
 	run := began.Last.Thread
 	require.True(t, strings.HasPrefix(run, name+"-"), run)
 	questions := r.wait(run, thread.StatusWaiting).Questions

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -111,6 +112,34 @@ func (o *otlp) whole(r *rig, thread string) []*tracepb.Span {
 		require.LessOrEqual(o.t, s.StartTimeUnixNano, s.EndTimeUnixNano, s)
 	}
 	return spans
+}
+
+// until is whole, once all is there: what an activity told last may come behind the run's end. It is for the caller to say what is missing when
+// that has not come after a minute.
+func (o *otlp) until(r *rig, thread string, all func([]*tracepb.Span) bool) []*tracepb.Span {
+	o.t.Helper()
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for late := time.Now().Add(time.Minute); ; <-tick.C {
+		if spans := o.whole(r, thread); all(spans) || time.Now().After(late) {
+			return spans
+		}
+	}
+}
+
+// draws wants the spans of a thread to be that tree, and returns them.
+func (o *otlp) draws(r *rig, thread, tree string) []*tracepb.Span {
+	o.t.Helper()
+	spans := o.until(r, thread, func(spans []*tracepb.Span) bool { return drawn(spans) == tree })
+	require.Equal(o.t, tree, drawn(spans))
+	return spans
+}
+
+// all are all spans.
+func (o *otlp) all() []*tracepb.Span {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.spans)
 }
 
 // outsider is the span that tests start runs with.

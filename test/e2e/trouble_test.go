@@ -21,7 +21,8 @@ func TestAServerThatCannotStoreIsNoMissingWorker(t *testing.T) {
 	waiting := r.begin("asks", r.steered())
 	colour := r.wait(waiting, thread.StatusWaiting).Questions[0].ID
 
-	db, err := sql.Open("sqlite", file)
+	// The server writes now and then, and has the file for that long.
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(120000)")
 	require.NoError(t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)

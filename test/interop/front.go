@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"sync"
 	"time"
+
+	"superstep.dev/internal/testserver"
 )
 
 // front listens for the server and outlives it, as a load balancer does or a socket that the system holds: who connects while no server
@@ -22,15 +23,11 @@ type front struct {
 }
 
 func newFront() (*front, error) {
-	place, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	f := &front{behind: place.Addr().String()}
-	f.listener, err = net.Listen("tcp", "127.0.0.1:0") // before the other port is given back, so that it is not the same
-	if err := errors.Join(err, place.Close()); err != nil {
-		return nil, err
-	}
+	f := &front{behind: testserver.FreeAddress(), listener: listener}
 	f.url = "http://" + f.listener.Addr().String()
 	f.ctx, f.end = context.WithCancel(context.Background())
 	f.open.Go(f.accept)
@@ -71,9 +68,9 @@ func (f *front) pass(from net.Conn) {
 	}
 }
 
-// dial waits until a server listens, half a minute at most.
+// dial waits until a server listens, two minutes at most.
 func (f *front) dial() (net.Conn, error) {
-	ctx, done := context.WithTimeout(f.ctx, 30*time.Second)
+	ctx, done := context.WithTimeout(f.ctx, 2*time.Minute)
 	defer done()
 	for {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", f.behind)

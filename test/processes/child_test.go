@@ -46,22 +46,30 @@ var roles = map[string]func() error{
 
 // attend keeps a connection to the witness open: it sees this process's end by the connection's.
 func attend() {
+	tell(os.Getenv(envRole))
+}
+
+// tell opens a connection to the witness, if there is one, and says a word there.
+func tell(word string) {
 	address := os.Getenv(envWitness)
 	if address == "" {
 		return
 	}
 	conn, err := net.Dial("tcp", address)
 	if err == nil {
-		_, err = io.WriteString(conn, os.Getenv(envRole)+"\n")
+		_, err = io.WriteString(conn, word+"\n")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	held = conn
+	held = append(held, conn)
 }
 
-var held net.Conn
+var held []net.Conn
+
+// started is what a program tells the witness once its family is ready: a signal that comes before ends the start instead.
+const started = "started"
 
 // service gets ready and ends when it is asked to.
 func service() error {
@@ -142,10 +150,13 @@ func startFamily(ctx context.Context) (*processes.Set, error) {
 		return nil, err
 	}
 	_, err = set.Start(ctx, role("family", envReady+"="+os.Getenv(envReady), envWitness+"="+os.Getenv(envWitness)))
+	if err == nil {
+		tell(started)
+	}
 	return set, err
 }
 
 // role is the command that plays a role.
 func role(name string, env ...string) processes.Command {
-	return processes.Command{Name: name, Path: os.Args[0], Env: append(os.Environ(), append(env, envRole+"="+name)...)}
+	return processes.Command{Name: name, Path: os.Args[0], ReadyWithin: patience, StopWithin: patience, Env: append(os.Environ(), append(env, envRole+"="+name)...)}
 }

@@ -29,15 +29,15 @@ type Command struct {
 	// as soon as it is started.
 	ReadyFile string
 	ReadyLine *regexp.Regexp
-	// ReadyWithin bounds the wait; 0 means a minute.
+	// ReadyWithin bounds the wait; 0 means three minutes.
 	ReadyWithin time.Duration
-	// StopWithin is how long the process may take to end by itself once it was asked to; 0 means ten seconds.
+	// StopWithin is how long the process may take to end by itself once it was asked to; 0 means a minute.
 	StopWithin time.Duration
 }
 
 const (
-	defaultReadyWithin = time.Minute
-	defaultStopWithin  = 10 * time.Second
+	defaultReadyWithin = 3 * time.Minute // both are that long for busy machines
+	defaultStopWithin  = time.Minute
 )
 
 func (c *Command) readyWithin() time.Duration {

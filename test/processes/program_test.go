@@ -22,7 +22,7 @@ func launch(t *testing.T, name string, w *witness) (cmd *exec.Cmd, out *bytes.Bu
 	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, out, out
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // fails if it has ended, which is fine
-	w.sees(t, name, "family", "deaf")
+	w.sees(t, name, "family", "deaf", started)
 	return cmd, out
 }
 

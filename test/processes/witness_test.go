@@ -10,7 +10,7 @@ import (
 )
 
 // patience bounds waits that take milliseconds, on a machine that is busy with other things.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // witness sees processes come and go by their connections to it. Nothing else tells the end of a process that is
 // nobody's child.

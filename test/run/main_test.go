@@ -63,7 +63,7 @@ func TestForwardsSignals(t *testing.T) {
 		text, err := os.ReadFile(file)
 		address = strings.TrimSpace(string(text))
 		return err == nil
-	}, time.Minute, 20*time.Millisecond, stderr)
+	}, 5*time.Minute, 20*time.Millisecond, stderr)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 9, cmd.ProcessState.ExitCode(), stderr)

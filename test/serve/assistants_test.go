@@ -130,6 +130,8 @@ func TestBadAssistants(t *testing.T) {
 	}
 	require.Empty(t, w.found(object{"name": "untitled"}))
 	require.Equal(t, 422, w.ask("GET", "/assistants/greet", nil, nil))
+	require.Equal(t, 200, w.ask("GET", "/assistants/greet/graph", nil, nil), "a drawing is asked for by the graph's name too")
+	require.Equal(t, 422, w.ask("GET", "/assistants/nope/graph", nil, nil))
 	require.Equal(t, 404, w.ask("PATCH", "/assistants/"+uuid.NewString(), object{"name": "x"}, nil))
 	require.Equal(t, 404, w.ask("DELETE", "/assistants/"+uuid.NewString(), nil, nil))
 }

@@ -40,13 +40,31 @@ func (w *world) crons(search object) (ids []string) {
 	return ids
 }
 
-// due makes a cron come due now, whatever its schedule says.
+// due makes a cron come due now, whatever its schedule says, once it asks for no run any more: what comes due while it does is left out.
 func (w *world) due(cron string) {
+	w.schedule(cron, func(h client.ScheduleHandle) {
+		w.asks(h, 0)
+		require.NoError(w, h.Trigger(w.Context(), client.ScheduleTriggerOptions{}))
+	})
+}
+
+// schedule hands the schedule of a cron to a function.
+func (w *world) schedule(cron string, do func(client.ScheduleHandle)) {
+	w.Helper()
 	c, err := client.Dial(client.Options{HostPort: testserver.Address(w.T)})
 	require.NoError(w, err)
 	defer c.Close()
-	h := c.ScheduleClient().GetHandle(w.Context(), "superstep.cron/"+w.queue+".serve/"+cron)
-	require.NoError(w, h.Trigger(w.Context(), client.ScheduleTriggerOptions{}))
+	do(c.ScheduleClient().GetHandle(w.Context(), "superstep.cron/"+w.queue+".serve/"+cron))
+}
+
+// asks waits until a cron asks for so many runs.
+func (w *world) asks(h client.ScheduleHandle, runs int) {
+	w.Helper()
+	w.eventually("the cron asks", func() bool {
+		d, err := h.Describe(w.Context())
+		require.NoError(w, err)
+		return len(d.Info.RunningWorkflows) == runs
+	})
 }
 
 // threadsOf are the threads with a run that a cron asked for.
@@ -73,9 +91,13 @@ func TestACronOutlivesItsServer(t *testing.T) {
 	c := w.cron("POST", "/runs/crons", object{"assistant_id": "steps", "schedule": "0 3 1 1 *", "timezone": "Europe/Berlin",
 		"input": object{"note": note}, "metadata": object{"m": 1}, "on_run_completed": "keep"})
 	require.True(t, strings.HasSuffix(*c.Next, "-01-01T02:00:00Z"), *c.Next)
+	require.Equal(t, c.Assistant, c.Payload["assistant_id"], "whichever way it was named")
 	require.NoError(t, w.serve.Kill())
-	w.due(c.ID)
-	w.due(c.ID)
+	w.schedule(c.ID, func(h client.ScheduleHandle) {
+		require.NoError(t, h.Trigger(t.Context(), client.ScheduleTriggerOptions{}))
+		w.asks(h, 1)
+		require.NoError(t, h.Trigger(t.Context(), client.ScheduleTriggerOptions{}))
+	})
 	w.startServe()
 	require.Equal(t, c, w.cron("GET", "/runs/crons/"+c.ID, nil))
 	var threads []string
@@ -105,7 +127,7 @@ func TestCronsAtTwoServers(t *testing.T) {
 	require.Equal(t, object{"assistant_id": a.ID, "input": object{"note": "y"}, "metadata": object{"m": 1.0, "n": 2.0}}, got.Payload)
 	w.base = one
 	require.Equal(t, got, w.cron("GET", "/runs/crons/"+first.ID, nil))
-	require.Equal(t, []string{second.ID}, w.crons(object{"enabled": true}))
+	w.eventually("the list of the other", func() bool { return slices.Equal([]string{second.ID}, w.crons(object{"enabled": true})) })
 	require.Equal(t, []string{first.ID}, w.crons(object{"metadata": object{"n": 2}}))
 	require.Equal(t, []string{first.ID, second.ID}, w.crons(object{"sort_by": "created_at", "sort_order": "asc"}))
 	require.True(t, strings.Contains(*w.cron("PATCH", "/runs/crons/"+first.ID, object{"enabled": true}).Next, "T04:30:00Z"))
@@ -138,15 +160,21 @@ func TestACronOnAThread(t *testing.T) {
 // The thread of a run is deleted behind it unless it is to be kept.
 func TestACronsOwnThreadsAreDeleted(t *testing.T) {
 	w := newWorld(t)
-	c := w.cron("POST", "/runs/crons", object{"assistant_id": "slow", "schedule": "0 3 * * *", "input": object{"steps": 1, "delay_ms": 300}})
-	count := func() (n int) {
-		require.Equal(t, 200, w.ask("POST", "/threads/count", object{"metadata": object{"assistant_id": c.Assistant}, "status": "busy"}, &n))
-		return n
+	s := newSpeaker(w)
+	c := w.cron("POST", "/runs/crons", object{"assistant_id": "tells", "schedule": "0 3 * * *", "input": s.input(1)})
+	var found []struct {
+		ID string `json:"thread_id"`
 	}
-	before := count()
+	search := func() int {
+		require.Equal(t, 200, w.ask("POST", "/threads/search", object{"metadata": object{"assistant_id": c.Assistant}, "status": "busy"}, &found))
+		return len(found)
+	}
 	w.due(c.ID)
-	w.eventually("the run", func() bool { return count() == before+1 })
-	w.eventually("its end", func() bool { return count() == before })
+	w.eventually("the run", func() bool { return search() == 1 })
+	thread := found[0].ID
+	s.upto(2)
+	w.eventually("its end", func() bool { return w.ask("GET", "/threads/"+thread, nil, nil) == 404 })
+	require.Zero(t, search())
 }
 
 // What does not fit is refused, and makes nothing.

@@ -100,7 +100,7 @@ func TestASlowReaderSlowsNobody(t *testing.T) {
 		begun := time.Now()
 		s.upto(n)
 		read.has(quick, wordsOf(word, 1, n)...)
-		require.Less(t, time.Since(begun), 15*time.Second, "words up to %d", n)
+		require.Less(t, time.Since(begun), 2*time.Minute, "words up to %d", n)
 		require.Equal(t, 200, w.ask("POST", "/threads/"+w.thread()+"/runs/wait", object{"assistant_id": "steps", "input": object{}}, nil))
 		t.Logf("%d words, and another run, in %v", n, time.Since(begun))
 	}
@@ -138,7 +138,7 @@ func crowd() (streams, starts int) {
 // Many streams are opened on one thread at once: those who start a run each, those who read the run under way, and those who follow the
 // thread. All open, each has every event of its run once and in order, and the runs come one after the other.
 func TestACrowdOfStreams(t *testing.T) {
-	const patience = 2 * time.Minute
+	const patience = 5 * time.Minute
 	streams, starts := crowd()
 	w := newWorldAt(t, testserver.Start(t, testserver.Options{Live: true}).Address())
 	s := newSpeaker(w)

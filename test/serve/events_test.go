@@ -83,9 +83,10 @@ func (w *world) command(thread, method string, params object) (through int64) {
 func TestEventsGoOnBehindTheLastOne(t *testing.T) {
 	for _, durability := range []string{"async", "sync"} {
 		t.Run(durability, func(t *testing.T) {
+			const ticks = 60 // in nine seconds at least: the run is under way while the processes are killed
 			w := newWorld(t)
 			id := uuid.NewString()
-			require.Positive(t, w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 12, "delay_ms": 150}, "durability": durability}))
+			require.Positive(t, w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": ticks, "delay_ms": 150}, "durability": durability}))
 			var all []told
 			read := func(enough func(told) bool) {
 				since := int64(0)
@@ -112,8 +113,8 @@ func TestEventsGoOnBehindTheLastOne(t *testing.T) {
 					updates = append(updates, e)
 				}
 			}
-			require.Len(t, updates, 12)
-			require.Equal(t, updates, w.eventsOf(id, object{"channels": []string{"updates"}}, func(e told) bool { return e.ID == updates[11].ID }))
+			require.Len(t, updates, ticks)
+			require.Equal(t, updates, w.eventsOf(id, object{"channels": []string{"updates"}}, func(e told) bool { return e.ID == updates[ticks-1].ID }))
 		})
 	}
 }
@@ -140,6 +141,13 @@ func TestEventsOfAQuestion(t *testing.T) {
 	}
 	require.True(t, strings.HasPrefix(child, "child:"))
 	require.Equal(t, []string{"running", "child started", "child interrupted", "interrupted"}, lifecycles(first))
+	var values []object
+	for _, e := range first {
+		if e.Method == "values" {
+			values = append(values, e.Params.Data)
+		}
+	}
+	require.Len(t, values, 4, "those of each graph, and none of them again when it asks: %v", values)
 	through = w.command(id, "input.respond", object{"namespace": []string{child}, "interrupt_id": question, "response": "yes"})
 	require.Greater(t, through, first[len(first)-1].Seq)
 	second := w.eventsOf(id, object{"channels": everything, "since": through}, over)
@@ -183,7 +191,7 @@ func lifecycles(all []told) (out []string) {
 func TestEventsOfRunsThatEndEarly(t *testing.T) {
 	w := newWorld(t)
 	id := uuid.NewString()
-	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 500, "delay_ms": 100}})
+	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 3000, "delay_ms": 100}})
 	emitted := func(e told) bool { return e.Method == "custom" }
 	streamed := w.follow(id, object{"channels": []string{"custom", "lifecycle"}}, over)
 	w.eventsOf(id, object{"channels": []string{"custom"}}, emitted)
@@ -198,7 +206,7 @@ func TestEventsOfRunsThatEndEarly(t *testing.T) {
 	got := <-streamed
 	require.True(t, got[len(got)-1].is("interrupted"))
 	last := got[len(got)-1].Seq
-	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 500, "delay_ms": 100}})
+	w.command(id, "run.start", object{"assistant_id": "slow", "input": object{"steps": 3000, "delay_ms": 100}})
 	streamed = w.follow(id, object{"channels": []string{"lifecycle"}, "since": last}, over)
 	w.eventsOf(id, object{"channels": []string{"custom"}, "since": last}, emitted)
 	cancelled("rollback")

@@ -46,6 +46,10 @@ func TestHistoryOfASubgraph(t *testing.T) {
 	require.Equal(t, "draft", all[1].Tasks[0].Name)
 	require.Equal(t, map[string]any{"draft": "draft of x"}, all[1].Tasks[0].Result)
 
+	read := func(thread string, at object) (one state) {
+		require.Equal(t, 200, w.ask("POST", "/threads/"+thread+"/state/checkpoint", object{"checkpoint": at}, &one))
+		return one
+	}
 	// Each is read by what it is called, with or without those around it.
 	for _, s := range all {
 		for _, at := range []object{{"checkpoint_ns": s.At.Namespace, "checkpoint_id": s.At.Checkpoint},
@@ -57,11 +61,37 @@ func TestHistoryOfASubgraph(t *testing.T) {
 		}
 		require.Equal(t, map[string]string{"": outer.At.Checkpoint, inner.Namespace: s.At.Checkpoint}, s.At.Map)
 		require.Equal(t, map[string]any{"": outer.At.Checkpoint}, s.Metadata["parents"])
-		require.Equal(t, 404, w.ask("GET", "/threads/"+id+"/state/"+s.At.Checkpoint, nil, nil), "it is none of the thread itself")
+		require.Empty(t, read(id, object{"checkpoint_id": s.At.Checkpoint}).Values, "it is none of the thread itself")
 	}
-	require.Equal(t, 404, w.ask("POST", "/threads/"+id+"/state/checkpoint", object{"checkpoint": object{"checkpoint_ns": "child:x"}}, nil))
-	other := w.thread()
-	require.Equal(t, 404, w.ask("GET", "/threads/"+other+"/state/"+outer.At.Checkpoint, nil, nil), "another thread has no such checkpoint")
+	require.Nil(t, read(id, object{"checkpoint_ns": "child:x"}).At)
+	unknown := read(w.thread(), object{"checkpoint_id": outer.At.Checkpoint})
+	require.Equal(t, outer.At.Checkpoint, unknown.At.Checkpoint, "it is named as it was asked for")
+	require.Empty(t, unknown.Values, "another thread has no such checkpoint")
+
+	// It is all there when the subgraph has ended, with what it ended with, and so is that of one that ran before.
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "outer", "command": object{"resume": "yes"}}, nil))
+	ended := read(id, object{"checkpoint_ns": inner.Namespace})
+	require.Equal(t, map[string]any{"topic": "x", "draft": "draft of x", "answer": "yes"}, ended.Values)
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "outer", "input": object{"topic": "y"}}, nil))
+	var then []state
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/history", object{"limit": 10, "checkpoint": inner}, &then))
+	require.Len(t, then, 4)
+	require.Equal(t, ended.At.Checkpoint, then[0].At.Checkpoint)
+	for i, s := range then {
+		require.Equal(t, inner.Namespace, s.At.Namespace)
+		one := read(id, object{"checkpoint_ns": s.At.Namespace, "checkpoint_id": s.At.Checkpoint})
+		require.Equal(t, s.Values, one.Values)
+		if i > 0 {
+			require.Equal(t, all[i-1].At.Checkpoint, s.At.Checkpoint)
+		}
+	}
+	require.Equal(t, "draft of y", read(id, object{"checkpoint_ns": "child"}).Values["draft"], "without the task's id it is the newest")
+
+	// A history of one checkpoint is that one.
+	var alone []state
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/history", object{"limit": 10, "checkpoint": outer.At}, &alone))
+	require.Len(t, alone, 1)
+	require.Equal(t, outer.At.Checkpoint, alone[0].At.Checkpoint)
 }
 
 // What stays open when another question is answered is asked again, and what the answered task wrote shows in the state alone until its

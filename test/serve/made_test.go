@@ -121,3 +121,80 @@ func TestPrune(t *testing.T) {
 	require.Equal(t, 404, w.ask("GET", "/threads/"+gone, nil, nil))
 	require.Equal(t, 200, w.ask("GET", "/threads/"+kept, nil, nil))
 }
+
+// What is no message fails the run, as clients know it, and changes nothing; as an update of a state it is refused.
+func TestWhatIsNoMessage(t *testing.T) {
+	w := newWorld(t)
+	type outcome struct {
+		Error    *struct{ Error, Message string } `json:"__error__"`
+		Messages []struct{ Type, Content string }
+	}
+	say := func(thread string, body object) (out outcome) {
+		body["assistant_id"] = "chat"
+		require.Equal(t, 200, w.ask("POST", "/threads/"+thread+"/runs/wait", body, &out))
+		return out
+	}
+	for _, c := range []struct {
+		message    any
+		kind, says string
+	}{
+		{object{"role": "wizard", "content": "x"}, "ValueError", "Unexpected message type: 'wizard'."},
+		{object{"type": "HumanMessage", "content": "x"}, "ValueError", "Unexpected message type: 'HumanMessage'."},
+		{[]string{"wizard", "x"}, "ValueError", "Unexpected message type: 'wizard'."},
+		{object{"content": "x"}, "ValueError", "must contain 'role' and 'content'"},
+		{object{"type": "human"}, "ValueError", "must contain 'role' and 'content'"},
+		{7, "NotImplementedError", "Unsupported message"},
+	} {
+		id := w.thread()
+		failed := say(id, object{"input": object{"messages": []any{c.message}}}).Error
+		require.NotNil(t, failed, "%v", c.message)
+		require.Equal(t, c.kind, failed.Error, "%v", c.message)
+		require.Contains(t, failed.Message, c.says)
+		require.Equal(t, []string{"error"}, w.statuses(id))
+		require.Len(t, say(id, object{"input": object{"messages": "hi"}}).Messages, 2, "the thread goes on")
+		require.Contains(t, say(id, object{"command": object{"update": object{"messages": []any{c.message}}}}).Error.Message, c.says)
+		require.Equal(t, 400, w.ask("POST", "/threads/"+id+"/state", object{"values": object{"messages": []any{c.message}}}, nil))
+		require.Equal(t, []string{"error", "success", "error"}, w.statuses(id))
+	}
+	// JSON of a message in JavaScript is one.
+	js := object{"lc": 1, "type": "constructor", "id": []string{"langchain_core", "messages", "HumanMessage"}, "kwargs": object{"content": "hi", "id": "h1"}}
+	require.Equal(t, "human", say(w.thread(), object{"input": object{"messages": []any{js}}}).Messages[0].Type)
+}
+
+// A run that has nothing to begin with fails under the name that clients know; a run without a thread has no question to answer.
+func TestNothingToBeginWith(t *testing.T) {
+	w := newWorld(t)
+	var out struct {
+		Error struct{ Error string } `json:"__error__"`
+	}
+	for _, path := range []string{"/threads/" + w.thread() + "/runs/wait", "/runs/wait"} {
+		require.Equal(t, 200, w.ask("POST", path, object{"assistant_id": "steps", "input": nil}, &out))
+		require.Equal(t, "EmptyInputError", out.Error.Error, path)
+		out.Error.Error = ""
+	}
+	for _, path := range []string{"/runs", "/runs/wait", "/runs/stream"} {
+		require.Equal(t, 400, w.ask("POST", path, object{"assistant_id": "refund", "command": object{"resume": true}}, nil), path)
+	}
+	require.Equal(t, 422, w.ask("POST", "/threads/"+w.thread()+"/runs", object{"assistant_id": "steps", "input": object{}, "checkpoint_id": "zz"}, nil))
+}
+
+// Threads come in the order of their last change where nothing is said, the newest first.
+func TestTheOrderOfThreads(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.thread(), w.thread()
+	search := func(body object) (ids []string) {
+		var found []struct {
+			ID string `json:"thread_id"`
+		}
+		body["ids"] = []string{first, second}
+		require.Equal(t, 200, w.ask("POST", "/threads/search", body, &found))
+		for _, f := range found {
+			ids = append(ids, f.ID)
+		}
+		return ids
+	}
+	require.Equal(t, []string{second, first}, search(object{}))
+	require.Equal(t, 200, w.ask("PATCH", "/threads/"+first, object{"metadata": object{"seen": true}}, nil))
+	require.Equal(t, []string{first, second}, search(object{}))
+	require.Equal(t, []string{second, first}, search(object{"sort_by": "created_at"}))
+}

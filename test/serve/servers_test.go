@@ -38,7 +38,7 @@ func TestTwoServers(t *testing.T) {
 	require.Len(t, events(t, resp.Body, func(sent) bool { return false }), 1+6)
 	require.Equal(t, []string{"success"}, w.statuses(id))
 
-	next := other.run(id, slow(500))
+	next := other.run(id, slow(3000))
 	waiting := other.run(id, slow(10))
 	w.eventually("both are there at the other", func() bool { return slices.Equal([]string{"pending", "running", "success"}, w.statuses(id)) })
 	require.Equal(t, 409, w.ask("POST", "/threads/"+id+"/runs", object{"assistant_id": "slow", "multitask_strategy": "reject"}, nil))

@@ -54,13 +54,21 @@ func (s *stalling) join(each int) {
 // stall has the worker stand still until the server has taken it for lost, in each of the runs.
 func (s *stalling) stall(meanwhile func()) {
 	s.Helper()
+	attempt := func(thread string) int32 {
+		d, err := s.temporal.DescribeWorkflowExecution(context.Background(), thread, "")
+		if err != nil || len(d.GetPendingActivities()) != 1 {
+			return 0
+		}
+		return d.GetPendingActivities()[0].GetAttempt()
+	}
 	require.NoError(s, syscall.Kill(s.worker.PID(), syscall.SIGSTOP))
+	before := map[string]int32{} // a slow machine may have lost some already
+	for _, thread := range s.threads {
+		s.eventually("the node is under way", func() bool { before[thread] = attempt(thread); return before[thread] > 0 })
+	}
 	meanwhile()
 	for _, thread := range s.threads {
-		s.eventually("the worker is taken for lost", func() bool {
-			d, err := s.temporal.DescribeWorkflowExecution(context.Background(), thread, "")
-			return err == nil && len(d.GetPendingActivities()) == 1 && d.GetPendingActivities()[0].GetAttempt() > 1
-		})
+		s.eventually("the worker is taken for lost", func() bool { return attempt(thread) > before[thread] })
 	}
 	require.NoError(s, syscall.Kill(s.worker.PID(), syscall.SIGCONT))
 }

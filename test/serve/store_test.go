@@ -72,7 +72,7 @@ func TestStoreItems(t *testing.T) {
 	require.Equal(t, [][]string{{"a", "b"}}, listed.Namespaces)
 	require.Eventually(t, func() bool {
 		return w.ask("GET", "/store/items?namespace=a&key=soon&refresh_ttl=false", nil, &item) == http.StatusOK && item == nil
-	}, 10*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }
 
 func TestStoreRefuses(t *testing.T) {
@@ -83,7 +83,8 @@ func TestStoreRefuses(t *testing.T) {
 		body         any
 	}{
 		{400, "PUT", "/store/items", object{"namespace": []string{}, "key": "k", "value": object{}}},
-		{400, "DELETE", "/store/items", object{"key": "k"}},
+		{400, "PUT", "/store/items", object{"namespace": []string{"langgraph", "x"}, "key": "k", "value": object{}}},
+		{422, "DELETE", "/store/items", object{"namespace": []string{"a.b"}, "key": "k"}},
 		{422, "GET", "/store/items?key=k", nil},
 		{422, "GET", "/store/items?namespace=a..b&key=k", nil},
 		{400, "GET", "/store/items?namespace=a", nil},
@@ -105,6 +106,10 @@ func TestStoreRefuses(t *testing.T) {
 		var said struct{ Detail string }
 		require.Equal(t, c.status, w.ask(c.method, c.path, c.body, &said), "%s %s %v", c.method, c.path, c.body)
 		require.NotEmpty(t, said.Detail)
+	}
+	// Nothing is there, and nothing to refuse.
+	for _, body := range []object{{"key": "k"}, {"namespace": []string{}, "key": "k"}, {"namespace": []string{"langgraph"}, "key": "k"}} {
+		require.Equal(t, 204, w.ask("DELETE", "/store/items", body, nil), "%v", body)
 	}
 	require.Empty(t, w.keys(object{}))
 }

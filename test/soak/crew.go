@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a worker may take to start.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // crew are the workers.
 type crew struct {

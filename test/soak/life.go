@@ -23,7 +23,7 @@ const (
 	// noteEvery is how often people are told how far it is.
 	noteEvery = 10 * time.Second
 	// standstill is when a thread that gets no further counts as lost.
-	standstill = 3 * time.Minute
+	standstill = 5 * time.Minute
 )
 
 // life is what became of the thread.

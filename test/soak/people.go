@@ -99,7 +99,7 @@ func (p *people) note(req thread.ResumeRequest, text string, reply thread.Resume
 
 // passing reports whether it may go well a moment later.
 func passing(err error) bool {
-	return errors.Is(err, thread.ErrNoWorker) || errors.Is(err, thread.ErrNoServer)
+	return errors.Is(err, thread.ErrNoWorker) || errors.Is(err, thread.ErrNoServer) || errors.Is(err, thread.ErrBusy)
 }
 
 // pause waits a moment between two looks.

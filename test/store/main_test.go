@@ -239,7 +239,7 @@ func (p *process) awaitFile(t *testing.T, path string) {
 		default:
 		}
 		return !errors.Is(err, fs.ErrNotExist)
-	}, time.Minute, 5*time.Millisecond)
+	}, testPatience, 5*time.Millisecond)
 }
 
 func fileIn(t *testing.T, name string) string { return filepath.Join(t.TempDir(), name) }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	testPatience = time.Minute
+	testPatience = 2 * time.Minute
 	testPoll     = 20 * time.Millisecond
 
 	stop, goes = syscall.SIGSTOP, syscall.SIGCONT

@@ -122,7 +122,7 @@ func TestFollowingAFailure(t *testing.T) {
 			assert.Equal(t, thread.StatusFailed, v.Status)
 			assert.Equal(t, thread.ProgressOK, ended["works"].State)
 			assert.GreaterOrEqual(t, ended["works"].Duration, nap)
-			assert.Less(t, ended["works"].Duration, 10*time.Second)
+			assert.Less(t, ended["works"].Duration, 2*time.Minute)
 			assert.Equal(t, thread.ProgressFailed, ended["breaks"].State)
 			assert.Contains(t, ended["breaks"].Error, "the books are closed")
 		})

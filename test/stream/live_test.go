@@ -22,6 +22,9 @@ import (
 	"superstep.dev/thread/live"
 )
 
+// steady is a silence that a worker on a busy machine does not reach: none is lost here, and a node that runs again tells all again.
+const steady = 30 * time.Second
+
 // liveRuntime is a client and a worker that share a transport.
 func liveRuntime(t *testing.T, transport live.Transport, graphs ...superstep.Runnable) *superstep.Client {
 	t.Helper()
@@ -30,7 +33,8 @@ func liveRuntime(t *testing.T, transport live.Transport, graphs ...superstep.Run
 	t.Cleanup(c.Close)
 	queue := testserver.Queue(t)
 	ready := make(chan struct{})
-	w, err := superstep.NewWorker(c, superstep.WorkerConfig{Graphs: graphs, TaskQueue: queue, Transport: transport, OnReady: func() { close(ready) }})
+	w, err := superstep.NewWorker(c, superstep.WorkerConfig{Graphs: graphs, TaskQueue: queue, Transport: transport, LostAfter: steady,
+		OnReady: func() { close(ready) }})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -87,9 +87,8 @@ func (r *rig) asked(graph string) thread.InboxItem {
 		page, err := r.ours.Inbox(r.t.Context(), thread.InboxQuery{Graph: graph})
 		require.NoError(r.t, err)
 		asked = page.Questions
-		return len(asked) > 0 && asked[0].Question != ""
+		return len(asked) == 1 && asked[0].Question != "" // the index may still have what a run before asked
 	}, patience, 50*time.Millisecond)
-	require.Len(r.t, asked, 1)
 	return asked[0]
 }
 

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(m.Run()) }
 
 // patience bounds what a test waits for.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // rig is a server with a task queue of the test's own: Temporal's client, and ours beside it.
 type rig struct {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -135,6 +136,10 @@ func (f *flaky) Get(ctx context.Context, name string) ([]byte, error) {
 // TestTroubleIsTriedAgain: what fails a few times is done, what keeps failing is an error that says so, and nothing is half stored.
 func TestTroubleIsTriedAgain(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, troubleIsTriedAgain) // how long it tries is not how fast this machine is
+}
+
+func troubleIsTriedAgain(t *testing.T) {
 	place := &flaky{err: syscall.EIO, kept: map[string][]byte{}}
 	s, p := storage.New(place, storage.Options{CacheBytes: 1}), payload(words(20<<10, 1))
 	place.fails.Store(3)

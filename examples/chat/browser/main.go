@@ -2,6 +2,7 @@
 // repository needs what it needs. It reads one JSON object for each line, does it, and answers with one:
 //
 //	{"do": "open", "text": "http://127.0.0.1:2024/chat/"}
+//	{"do": "reload"}
 //	{"do": "click", "on": "#new"}
 //	{"do": "type", "on": "#words", "text": "Refund order o-1042, please.\n"}
 //	{"do": "eval", "text": "document.title"}
@@ -89,11 +90,13 @@ func run() error {
 }
 
 func (s step) take(ctx context.Context) (value any, err error) {
-	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
 	defer stop()
 	switch s.Do {
 	case "open":
 		return nil, chromedp.Do(ctx, chromedp.Navigate(s.Text))
+	case "reload": // until the new document is there
+		return nil, chromedp.Do(ctx, chromedp.Reload())
 	case "click":
 		return nil, chromedp.Do(ctx, chromedp.Click(s.On, chromedp.NodeVisible, chromedp.NodeEnabled))
 	case "type":
@@ -113,5 +116,5 @@ func (s step) take(ctx context.Context) (value any, err error) {
 		}
 		return nil, os.WriteFile(s.Text, png, 0o644)
 	}
-	return nil, errors.New("do is open, click, type, eval, size or shot")
+	return nil, errors.New("do is open, reload, click, type, eval, size or shot")
 }

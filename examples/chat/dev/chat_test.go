@@ -30,7 +30,14 @@ type room struct {
 	pay             *payments.Client
 }
 
-// newRoom starts them; pace is the time that the agent takes for a word.
+// The agent's paces, the time that it takes for a word. What is killed or stopped in the middle of a message is that at a slow pace, at
+// which most of the message takes a minute or more: it cannot have ended, however slow the machine is.
+const (
+	slow  = "500ms"
+	quick = "10ms"
+)
+
+// newRoom starts them, with an agent of a pace.
 func newRoom(t *testing.T, pace string) *room {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
@@ -51,20 +58,27 @@ func newRoom(t *testing.T, pace string) *room {
 	a, err := approver.Prepare(dir)
 	require.NoError(t, err)
 	r := &room{T: t, key: a.Signing}
-	r.stack, err = stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true, Drain: 5 * time.Second, Env: append(a.Env(), "CHAT_PACE="+pace)})
+	r.stack, err = stack.Start(ctx, set, programs, stack.Config{Dir: dir, AnyPort: true, Drain: 5 * time.Second, Env: a.Env()})
 	require.NoError(t, err)
 	r.pay, err = payments.NewClient(r.stack.Payments)
 	require.NoError(t, err)
-	r.startWorker()
+	r.startWorker(pace)
 	r.startService()
 	return r
 }
 
-func (r *room) startWorker() {
+func (r *room) startWorker(pace string) {
 	r.Helper()
 	var err error
-	r.worker, err = r.stack.Worker(r.Context())
+	r.worker, err = r.stack.Worker(r.Context(), "CHAT_PACE="+pace)
 	require.NoError(r, err)
+}
+
+// killWorker kills the worker, and starts another one.
+func (r *room) killWorker(pace string) {
+	r.Helper()
+	require.NoError(r, r.worker.Kill())
+	r.startWorker(pace)
 }
 
 // startService starts the service, at the address that it had before.
@@ -233,25 +247,28 @@ func human(text string) object {
 
 // The worker is killed in the middle of a stream, and so is the service: the page goes on behind its last event, and has each word once.
 func TestNoWordIsLostOrDoubled(t *testing.T) {
-	r := newRoom(t, "30ms")
+	r := newRoom(t, slow)
 	thread := r.thread("What can you do?")
 	s := r.begin(thread, object{"input": human("What can you do?")})
-	s.until(longer(100))
+	s.until(longer(20))
 	require.False(t, s.over)
-	require.NoError(t, r.worker.Kill())
-	r.startWorker()
-	s.until(longer(250))
+	r.killWorker(slow)
+	s.until(longer(50))
 	require.False(t, s.over)
 	require.NoError(t, r.service.Kill())
 	s.until(never)
 	r.startService()
 	s.rejoin()
-	s.until(longer(400))
+	s.until(longer(80))
 	require.False(t, s.over)
 	require.NoError(t, r.service.Stop())
 	s.until(never)
 	r.startService()
 	s.rejoin()
+	s.until(longer(100))
+	require.False(t, s.over)
+	require.Less(t, len(s.all()), len(chat.Help), "all that was in the middle")
+	r.killWorker(quick)
 	s.until(never)
 	require.Equal(t, chat.Help, s.all())
 	require.Equal(t, chat.Help, r.state(thread).last())
@@ -293,7 +310,7 @@ func (r *room) reply(thread string, a approval, id, verdict string) int {
 // A question and an approval, with the worker killed while the refund is in flight, and the service while the thread goes on: one refund,
 // and the words about it are read behind those from before the approval.
 func TestOneRefund(t *testing.T) {
-	r := newRoom(t, "30ms")
+	r := newRoom(t, quick)
 	thread := r.thread("Refund order o-1042")
 	s := r.begin(thread, object{"input": human("Refund order o-1042, please.")})
 	s.until(never)
@@ -320,17 +337,16 @@ func TestOneRefund(t *testing.T) {
 	require.Eventually(t, func() bool {
 		stats, err := r.pay.Stats(t.Context())
 		return err == nil && stats.Refunds.Committed == 1
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	running, _ = r.approvals(thread)
 	require.True(t, running)
-	require.NoError(t, r.worker.Kill())
-	r.startWorker()
+	r.killWorker(quick)
 	require.NoError(t, r.service.Kill())
 	r.startService()
 	require.Eventually(t, func() bool {
 		running, _ := r.approvals(thread)
 		return !running
-	}, time.Minute, 50*time.Millisecond, "the thread goes on without the service, and at another worker")
+	}, 3*time.Minute, 50*time.Millisecond, "the thread goes on without the service, and at another worker")
 	last := r.state(thread).last()
 	require.Regexp(t, `^Done: refunded 250\.00: \S+\. The money is on its way, once\.$`, last)
 	receipts, err := r.pay.Refunds(t.Context(), "o-1042")
@@ -344,22 +360,23 @@ func TestOneRefund(t *testing.T) {
 
 // A thread that goes on after an approval is stopped though no run of the protocol is under way; a run is stopped by its cancellation.
 func TestStop(t *testing.T) {
-	r := newRoom(t, "30ms")
+	r := newRoom(t, slow)
 	thread := r.thread("What can you do?")
 	s := r.begin(thread, object{"input": human("What can you do?")})
-	s.until(longer(30))
+	s.until(longer(20))
 	r.ask("POST", "/threads/"+thread+"/runs/"+s.run+"/cancel?wait=0", nil, nil)
 	s.until(never)
 	require.Less(t, len(s.all()), len(chat.Help))
+	r.killWorker(quick)
 	s = r.begin(thread, object{"input": human("Refund order o-1042, please.")})
 	s.until(never)
 	s = r.begin(thread, object{"command": object{"resume": object{"reason": "late"}}})
 	s.until(never)
 	_, open := r.approvals(thread)
 	require.Len(t, open, 1)
-	require.NoError(t, r.pay.SetFaults(t.Context(), payments.Faults{SlowMS: 60_000}))
+	require.NoError(t, r.pay.SetFaults(t.Context(), payments.Faults{SlowMS: 600_000}))
 	require.Equal(t, 200, r.reply(thread, open[0], "yes", "approve"))
 	require.Equal(t, 404, r.send("POST", "/threads/"+thread+"/runs/"+s.run+"/cancel?wait=0", "", nil).StatusCode)
 	r.ask("POST", "/chat/threads/"+thread+"/stop", nil, nil)
-	require.Eventually(t, func() bool { running, _ := r.approvals(thread); return !running }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { running, _ := r.approvals(thread); return !running }, 3*time.Minute, 50*time.Millisecond)
 }

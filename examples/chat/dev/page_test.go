@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,12 +88,20 @@ func (b *browser) do(do, on, text string) any {
 // until waits until an expression holds.
 func (b *browser) until(expression string) {
 	b.Helper()
-	for late := time.Now().Add(time.Minute); b.do("eval", "", "!!("+expression+")") != true; time.Sleep(30 * time.Millisecond) {
+	for late := time.Now().Add(3 * time.Minute); b.do("eval", "", "!!("+expression+")") != true; time.Sleep(30 * time.Millisecond) {
 		if time.Now().After(late) {
 			b.shot("late")
 			require.FailNow(b, "the page does not come so far", "%s\n%v", expression, b.do("eval", "", "document.body.innerText"))
 		}
 	}
+}
+
+// reload loads the page again, and returns when the new document is there: until then conditions would look at the old one.
+func (b *browser) reload() {
+	b.Helper()
+	b.do("eval", "", `void (window.old = true)`)
+	b.do("reload", "", "")
+	b.until(`!window.old && document.readyState === "complete"`)
 }
 
 // shot takes a picture where the environment variable CHAT_SHOTS names a directory.
@@ -114,7 +123,9 @@ func (b *browser) spoken() (out []string) {
 }
 
 const (
-	atRest  = `document.querySelector("#stop")?.hidden && document.querySelector("#status").textContent === ""`
+	// atRest holds once the page has loaded the conversation and shows it whole, and nothing is under way there.
+	atRest = `document.querySelector("#log")?.ariaBusy === "false" && document.querySelector("#stop").hidden &&
+		document.querySelector("#status").textContent === ""`
 	says    = `document.querySelector("#log").innerText.includes(%q)`
 	writing = `(document.querySelector(".writing .words")?.textContent.length ?? 0)`
 )
@@ -126,27 +137,28 @@ func quoted(text string) string { raw, _ := json.Marshal(text); return string(ra
 // The page in a browser: words as they come, while the worker and the service are killed and the page is loaded again; stop; a message that
 // is changed; what is hostile.
 func TestPageStreams(t *testing.T) {
-	b, r := newBrowser(t), newRoom(t, "150ms")
+	b, r := newBrowser(t), newRoom(t, slow)
 	b.do("open", "", r.page)
 	b.until(`document.querySelector(".empty button")`)
 	b.shot("1-empty")
 	b.do("type", "#words", "What can you do?\n")
-	b.until(writing + ` > 60`)
+	b.until(writing + ` > 20`)
 	b.shot("2-streaming")
-	require.NoError(t, r.worker.Kill())
-	r.startWorker()
-	b.until(writing + ` > 180`)
+	r.killWorker(slow)
+	b.until(writing + ` > 50`)
 	require.NoError(t, r.service.Kill())
 	b.until(`document.querySelector("#status").textContent.includes("lost")`)
 	b.shot("3-lost")
 	r.startService()
-	b.until(writing + ` > 300`)
-	b.do("eval", "", `location.reload()`)
-	b.until(writing + ` > 350`)
+	b.until(writing + ` > 80`)
+	b.reload()
+	b.until(writing + ` > 100`)
+	r.killWorker(quick)
 	b.until(atRest)
 	require.Equal(t, []string{"What can you do?", chat.Help}, b.spoken())
 	require.Equal(t, "What can you do?", b.do("eval", "", `document.querySelector("#threads a[aria-current] span").textContent`))
 
+	r.killWorker(slow)
 	b.do("type", "#words", "<img src=x onerror=alert(1)> again\n")
 	b.until(writing + ` > 20`)
 	b.do("click", "#stop", "")
@@ -154,6 +166,7 @@ func TestPageStreams(t *testing.T) {
 	require.Equal(t, []string{"What can you do?", chat.Help, "<img src=x onerror=alert(1)> again"}, b.spoken())
 	require.Equal(t, 0.0, b.do("eval", "", `document.querySelectorAll("main img").length`))
 
+	r.killWorker(quick)
 	b.do("click", ".person button", "") // the first message
 	b.shot("4-edit")
 	b.do("eval", "", `document.querySelector(".person textarea").value = "Where is order o-11?"`)
@@ -166,20 +179,20 @@ func TestPageStreams(t *testing.T) {
 
 // A question and an approval with the buttons of their schemas; what was approved is done once; a narrow screen.
 func TestPageAsks(t *testing.T) {
-	b, r := newBrowser(t), newRoom(t, "30ms")
+	b, r := newBrowser(t), newRoom(t, quick)
 	b.do("open", "", r.page)
 	b.do("type", "#words", "Refund order o-1042, please.\n")
 	b.until(`document.querySelector(".ask .row button")`)
 	b.shot("5-question")
 	require.Equal(t, "Damaged Late Not wanted", b.do("eval", "", `[...document.querySelectorAll(".ask .row button")].map((b) => b.textContent).join(" ")`))
-	require.Equal(t, true, b.do("eval", "", `document.querySelector("#words").disabled`))
+	b.until(`document.querySelector("#words").disabled`)
 	b.do("type", ".ask input", "The box was open.")
 	b.do("click", ".ask .row button:nth-child(1)", "")
 	b.until(`document.querySelector(".ask[aria-label=Approval]")`)
 	b.until(`document.querySelector("#stop").hidden`)
 	b.shot("6-approval")
 	require.Equal(t, "Approve Reject Edit", b.do("eval", "", `[...document.querySelectorAll(".ask .row button")].map((b) => b.textContent).join(" ")`))
-	b.do("eval", "", `location.reload()`)
+	b.reload()
 	b.until(`document.querySelector(".ask[aria-label=Approval] .row .main")`)
 	b.do("click", ".ask[aria-label=Approval] .row .main", "")
 	b.until(saysText("The money is on its way, once."))
@@ -188,6 +201,20 @@ func TestPageAsks(t *testing.T) {
 	receipts, err := r.pay.Refunds(t.Context(), "o-1042")
 	require.NoError(t, err)
 	require.Len(t, receipts, 1)
+
+	// A conversation that is being loaded is shown as that, not as a new one.
+	opened := b.do("eval", "", `location.hash`).(string)
+	b.do("click", "#new", "")
+	b.until(`document.querySelector(".empty button")`)
+	b.until(atRest)
+	require.NoError(t, syscall.Kill(r.service.PID(), syscall.SIGSTOP))
+	b.do("eval", "", `void (location.hash = `+quoted(opened)+`)`)
+	b.until(`document.querySelector("#status").textContent.includes("being loaded") && document.querySelector("#send").disabled`)
+	require.Equal(t, true, b.do("eval", "", `document.querySelector("#log").ariaBusy === "true" && !document.querySelector(".empty")`))
+	require.NoError(t, syscall.Kill(r.service.PID(), syscall.SIGCONT))
+	b.until(atRest)
+	require.Contains(t, b.spoken()[len(b.spoken())-1], "The money is on its way, once.")
+
 	b.do("size", "", "400x800")
 	b.shot("8-narrow")
 	require.Equal(t, true, b.do("eval", "", `document.documentElement.scrollWidth <= innerWidth`))

@@ -38,7 +38,7 @@ type EndedError struct {
 func (e *EndedError) Error() string { return e.Reason }
 
 // sceneWithin bounds what takes seconds, on a machine that is busy with other things.
-const sceneWithin = 2 * time.Minute
+const sceneWithin = 5 * time.Minute
 
 // Within bounds a scene.
 func Within(ctx context.Context, what string) (context.Context, context.CancelFunc) {
@@ -67,8 +67,9 @@ func Until(ctx context.Context, holds func() (bool, error)) error {
 
 // settings are the flags.
 type settings struct {
-	anyPort bool
-	parent  string
+	anyPort   bool
+	parent    string
+	lostAfter time.Duration
 }
 
 // Main runs the demo with the program's arguments and returns the exit code: 0 only with a verdict, 1 when something went
@@ -77,6 +78,7 @@ func (d Demo) Main(args []string) (exit int) {
 	var s settings
 	flags := flag.NewFlagSet(d.Name, flag.ContinueOnError)
 	flags.BoolVar(&s.anyPort, "any-port", false, "take free ports even where the usual ones (7233, 8233, 8090) are free")
+	flags.DurationVar(&s.lostAfter, "lost-after", 0, "`TIME` of silence after which a worker is taken for lost, for a machine that is busy (default that of workers)")
 	flags.StringVar(&s.parent, "dir", "", "`directory` for the data of the demo (default .demo of the repository)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

@@ -33,7 +33,7 @@ func (d Demo) play(ctx context.Context, out *Screen, flags settings) (verdict st
 			out.Line("note: %v", slow)
 		}
 	}()
-	verdict, err = d.playIn(ctx, out, set, root, stack.Config{Dir: dir, AnyPort: flags.anyPort, Drain: d.Drain, Env: d.Env(dir)})
+	verdict, err = d.playIn(ctx, out, set, root, stack.Config{Dir: dir, AnyPort: flags.anyPort, Drain: d.Drain, LostAfter: flags.lostAfter, Env: d.Env(dir)})
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx) // the rest is what came of it
 	}

@@ -14,13 +14,13 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// launch starts a demo that answers by itself, on free ports. What a user has set for another server, or another
+// launch starts a demo that answers by itself, on free ports. It shows how often each node ran: a busy machine must not lose a worker. What a user has set for another server, or another
 // limit, must not reach it.
 func launch(t *testing.T) (p *programtest.Program, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	return programtest.Launch(t, dir, []string{"YES=1", "TEMPORAL_ADDRESS=127.0.0.1:1", "TEMPORAL_API_KEY=none",
-		"PAYMENTS_URL=http://127.0.0.1:1", "REFUND_LIMIT=1"}, "--any-port", "--dir", dir), dir
+		"PAYMENTS_URL=http://127.0.0.1:1", "REFUND_LIMIT=1"}, "--any-port", "--lost-after", "8s", "--dir", dir), dir
 }
 
 // requireGone checks that a demo left neither processes nor data.

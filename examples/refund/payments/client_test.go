@@ -17,7 +17,7 @@ import (
 
 // Limits of waiting in tests: generous, since they are only reached by a bug.
 const (
-	waitLimit = 20 * time.Second
+	waitLimit = 2 * time.Minute
 	pollEvery = 5 * time.Millisecond
 )
 

@@ -56,7 +56,7 @@ func TestSetAndClearFaults(t *testing.T) {
 // same, after the caller has left.
 func TestSlowCommitsLate(t *testing.T) {
 	r := newRig(t, payments.ServerConfig{})
-	require.NoError(t, r.SetFaults(t.Context(), payments.Faults{SlowMS: 2_000}))
+	require.NoError(t, r.SetFaults(t.Context(), payments.Faults{SlowMS: 15_000}))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {

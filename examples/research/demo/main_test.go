@@ -12,11 +12,12 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m, main) }
 
-// What a user has set for another server, or a model, must not reach this demo.
+// What a user has set for another server, or a model, must not reach this demo. It tells how often each attempt was started: a busy
+// machine must not lose a worker.
 func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	p := programtest.Launch(t, dir, []string{"YES=1", "TEMPORAL_ADDRESS=127.0.0.1:1", "TEMPORAL_API_KEY=none", "OPENAI_API_KEY=",
-		"OPENAI_BASE_URL=", "RESEARCH_DIR=/nowhere", "RESEARCH_RESAMPLES=none"}, "--any-port", "--dir", dir)
+		"OPENAI_BASE_URL=", "RESEARCH_DIR=/nowhere", "RESEARCH_RESAMPLES=none"}, "--any-port", "--lost-after", "8s", "--dir", dir)
 	code, screen := p.End(t)
 	require.Zero(t, code, screen)
 	t.Logf("the screen:\n%s", screen)

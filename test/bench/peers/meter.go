@@ -20,7 +20,8 @@ import (
 	"superstep.dev/test/bench/testbed"
 )
 
-// calls counts remote calls by method, each when its reply has come. It is safe for concurrent use.
+// calls counts remote calls by method, each before it is sent: whoever has seen what a call brings about finds it counted. It is safe for
+// concurrent use.
 type calls struct {
 	mu       sync.Mutex
 	byMethod map[string]int
@@ -36,11 +37,10 @@ func (c *calls) option() grpc.DialOption {
 func (c *calls) count(
 	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
-	err := do(ctx, method, req, reply, cc, opts...)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.byMethod[path.Base(method)]++
-	return err
+	c.mu.Unlock()
+	return do(ctx, method, req, reply, cc, opts...)
 }
 
 func (c *calls) now() map[string]int {

@@ -29,10 +29,10 @@ type Bed struct {
 	Devserver string
 }
 
-// How long the devserver may take. A start is a matter of one to three seconds on an idle machine.
+// How long the devserver may take on a busy machine. A start is a matter of one to three seconds on an idle one.
 const (
-	serverStart = 90 * time.Second
-	serverStop  = 20 * time.Second
+	serverStart = 5 * time.Minute
+	serverStop  = time.Minute
 )
 
 // Server is a devserver on a database file of its own.

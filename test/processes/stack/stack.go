@@ -36,6 +36,8 @@ type Config struct {
 	Env []string
 	// Drain is how long a worker that is stopped lets running tasks finish.
 	Drain time.Duration
+	// LostAfter is after how much silence a worker is taken for lost; 0 leaves that to the worker.
+	LostAfter time.Duration
 	// Output returns who gets the output of a process besides its log; nil is nobody.
 	Output func(name string) io.Writer
 }
@@ -79,7 +81,7 @@ func (s *Stack) startServer(ctx context.Context) error {
 		Name: "devserver", Path: s.programs.Devserver,
 		Args: append(database, "--port", s.port(DefaultAddress), "--ui-port", s.port(DefaultWebUI),
 			"--live-port", s.port(DefaultLive), "--ready-file", s.file("devserver.ready")),
-		ReadyFile: s.file("devserver.ready"), ReadyLine: announced, StopWithin: 20 * time.Second,
+		ReadyFile: s.file("devserver.ready"), ReadyLine: announced, StopWithin: time.Minute,
 	})
 	if err != nil {
 		return err
@@ -102,15 +104,18 @@ func (s *Stack) startPayments(ctx context.Context) error {
 	return nil
 }
 
-// Worker starts one more worker, worker-1 first, and returns once it takes tasks.
-func (s *Stack) Worker(ctx context.Context) (*processes.Process, error) {
+// Worker starts one more worker, worker-1 first, and returns once it takes tasks. env is added to the environment of this one.
+func (s *Stack) Worker(ctx context.Context, env ...string) (*processes.Process, error) {
 	s.workers++
 	name := fmt.Sprintf("worker-%d", s.workers)
+	args := []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()}
+	if s.cfg.LostAfter > 0 {
+		args = append(args, "--lost-after", s.cfg.LostAfter.String())
+	}
 	return s.start(ctx, processes.Command{
-		Name: name, Path: s.programs.Worker,
-		Args: []string{"--ready-file", s.file(name + ".ready"), "--drain-timeout", s.cfg.Drain.String()},
-		Env:  append(s.Env(), s.cfg.Env...), ReadyFile: s.file(name + ".ready"),
-		StopWithin: s.cfg.Drain + 10*time.Second,
+		Name: name, Path: s.programs.Worker, Args: args,
+		Env: append(append(s.Env(), s.cfg.Env...), env...), ReadyFile: s.file(name + ".ready"),
+		StopWithin: s.cfg.Drain + 30*time.Second,
 	})
 }
 

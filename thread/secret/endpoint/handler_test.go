@@ -202,7 +202,7 @@ func TestAnEndpointThatIsGoneOrSlow(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, where)
 		require.NotContains(t, err.Error(), "\n")
-		require.Less(t, time.Since(began), 40*time.Second)
+		require.Less(t, time.Since(began), 2*time.Minute)
 		var told *endpoint.Error
 		require.True(t, errors.As(err, &told))
 	}

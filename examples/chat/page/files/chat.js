@@ -5,7 +5,7 @@ import { form } from "./forms.js";
 import { $, editor, el, forget, showMessages, showProblem, showStatus, showThreads, toEnd } from "./view.js";
 
 const graph = "chat";
-const none = { id: "", messages: [], run: null, writing: "", sending: false, asks: 0 };
+const none = { id: "", messages: [], run: null, writing: "", sending: false, reading: false, asks: 0 };
 let open = { ...none }; // the thread that is shown
 
 // draw shows the conversation, at most once for each picture of the screen.
@@ -15,14 +15,18 @@ function draw() {
   due = true;
   requestAnimationFrame(() => {
     due = false;
-    const busy = Boolean(open.run) || open.sending;
-    showMessages(open.messages, { writing: open.writing, begin: say, edit: busy ? null : change });
+    const busy = Boolean(open.run) || open.sending || open.reading;
+    showMessages(open.messages, { writing: open.writing, begin: busy ? null : say, edit: busy ? null : change });
+    $("log").ariaBusy = String(busy);
     $("stop").hidden = !open.run;
     $("send").hidden = Boolean(open.run);
-    $("send").disabled = open.sending || open.asks > 0;
+    $("send").disabled = busy || open.asks > 0;
     $("words").disabled = open.asks > 0;
   });
 }
+
+// showRest shows the status of a thread that is not at work.
+const showRest = () => showStatus(open.asks > 0 ? "The agent waits for your answer." : "");
 
 // guarded does something, and says what went wrong.
 async function guarded(act, remedy) {
@@ -32,6 +36,7 @@ async function guarded(act, remedy) {
     return await act();
   } catch (error) {
     if (at !== open || error.name === "AbortError") return undefined;
+    if (!at.run) showRest();
     const text = error instanceof Refused || error instanceof Lost ? error.message : "The page has made a mistake: " + error.message;
     showProblem(text, remedy ?? { name: "Load again", act: () => show(at.id) });
     return undefined;
@@ -63,7 +68,7 @@ async function start(what) {
 async function watch(thread, run, options) {
   if (thread !== open) return;
   thread.run = run;
-  thread.sending = false;
+  thread.sending = thread.reading = false;
   let failed = null;
   showStatus("The agent is at work.");
   draw();
@@ -102,7 +107,20 @@ function take(thread, { event, data }) {
 
 // settle shows how the thread stands while no run is under way: its messages, and what it asks.
 async function settle(thread) {
-  const [state, standing] = await Promise.all([ask("GET", `/threads/${thread.id}/state`), ask("GET", `/chat/threads/${thread.id}`)]);
+  thread.reading = true;
+  try {
+    await read(thread);
+  } finally {
+    thread.reading = false;
+    draw();
+  }
+  if (thread === open) await list();
+}
+
+// read reads until the thread is at rest. Whether it is comes first, so that the state is not one from before its last step.
+async function read(thread) {
+  const standing = await ask("GET", `/chat/threads/${thread.id}`);
+  const state = await ask("GET", `/threads/${thread.id}/state`);
   if (thread !== open || thread.run) return;
   thread.messages = state.values?.messages ?? [];
   thread.checkpoint = state.checkpoint?.checkpoint_id ?? "";
@@ -110,15 +128,14 @@ async function settle(thread) {
   if (standing.running) { // somebody has approved, here or elsewhere: the thread goes on without a run that could be followed
     showStatus("The agent is at work.");
     await new Promise((done) => setTimeout(done, 500));
-    return thread === open ? settle(thread) : undefined;
+    if (thread === open) await read(thread);
+    return;
   }
   const own = (id) => id.slice(-8); // the protocol shows a question's id with zeros before it
   const approvals = new Map(standing.approvals.map((a) => [own(a.id), a]));
   const asks = state.interrupts ?? [];
   asking(asks.map((q) => (approvals.has(own(q.id)) ? approvalCard(approvals.get(own(q.id))) : questionCard(q, asks.length))));
-  showStatus(asks.length > 0 ? "The agent waits for your answer." : "");
-  draw();
-  await list();
+  showRest();
 }
 
 // asking shows what is asked.
@@ -158,7 +175,7 @@ function approvalCard({ id, schema, action, approver }) {
 
 // say sends a message of the person's.
 async function say(text) {
-  if (open.run || open.sending) return;
+  if (open.run || open.sending || open.reading) return;
   const thread = open;
   await guarded(async () => {
     thread.sending = true;
@@ -243,21 +260,23 @@ async function stop() {
 async function show(id) {
   if (!/^[0-9a-zA-Z-]{0,64}$/.test(id)) id = "";
   open.run?.leave();
-  const thread = (open = { ...none, id, messages: [] });
+  const thread = (open = { ...none, id, messages: [], reading: Boolean(id) });
   forget();
   asking([]);
-  showStatus("");
+  showStatus(id ? "The conversation is being loaded." : "");
   draw();
   await guarded(async () => {
-    await list();
-    if (!id || thread !== open) return;
-    const [run] = await ask("GET", `/threads/${id}/runs?limit=1`);
-    if (!run) return;
-    if (run.status === "pending" || run.status === "running") {
-      await watch(thread, new Run(id, run.run_id));
-      return;
+    try {
+      await list();
+      if (!id || thread !== open) return;
+      const [run] = await ask("GET", `/threads/${id}/runs?limit=1`);
+      if (!run) showRest();
+      else if (run.status === "pending" || run.status === "running") await watch(thread, new Run(id, run.run_id));
+      else await settle(thread);
+    } finally {
+      thread.reading = false;
+      draw();
     }
-    await settle(thread);
   });
 }
 

@@ -47,13 +47,13 @@ function bubble(message, { writing, edit }) {
 
 const rows = new Map(); // what is shown, by the ids of messages: {node, was}
 
-// showMessages shows a conversation. What has not changed stays as it is, so that nothing that is selected or focused is lost.
+// showMessages shows a conversation, or how to begin one where begin is given. What has not changed stays as it is, so that nothing that is selected or focused is lost.
 export function showMessages(messages, { writing, edit, begin }) {
   const log = $("log");
   const low = atEnd();
   if (messages.length === 0) {
     rows.clear();
-    log.replaceChildren(greeting(begin));
+    log.replaceChildren(...(begin ? [greeting(begin)] : []));
     return;
   }
   const kept = new Set(messages.map((m) => m.id));

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	waitLimit = 30 * time.Second
+	waitLimit = 2 * time.Minute
 	pollEvery = 5 * time.Millisecond
 )
 
@@ -175,7 +175,7 @@ func TestCleanStop(t *testing.T) {
 func TestHealthcheck(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "p.db"))
 	check := func() (string, error) {
-		out, err := exec.Command(p.cmd.Path, "healthcheck", "--addr", p.addr).CombinedOutput()
+		out, err := exec.Command(p.cmd.Path, "healthcheck", "--addr", p.addr, "--timeout", "1m").CombinedOutput()
 		return string(out), err
 	}
 	out, err := check()
