@@ -24,6 +24,8 @@ type teller struct {
 	graph         string
 	run           record.Run
 	modes         []string
+	subgraphs     bool
+	callbacks     *callbacks // nil when they were not asked for
 	conversations map[string]bool
 	partials      map[string]*partial
 	calls         map[string]int
@@ -36,9 +38,13 @@ type teller struct {
 // about is what was told last of where a message comes from: the pieces of one have it in common.
 type about struct{ given, shown json.RawMessage }
 
-func newTeller(x *renderer, run record.Run, modes []string) *teller {
-	return &teller{thread: x.thread, graph: x.spec.Name, run: run, modes: modes, conversations: x.conversations,
+func newTeller(x *renderer, run record.Run, modes []string, subgraphs bool) *teller {
+	t := &teller{thread: x.thread, graph: x.spec.Name, run: run, modes: modes, subgraphs: subgraphs, conversations: x.conversations,
 		partials: map[string]*partial{}, calls: map[string]int{}, named: map[string]bool{}, emitted: map[string][]string{}}
+	if t.wants("events") {
+		t.callbacks = newCallbacks(t)
+	}
+	return t
 }
 
 // wants reports whether a mode was asked for.
@@ -48,7 +54,7 @@ func (t *teller) wants(mode string) bool { return slices.Contains(t.modes, mode)
 func (t *teller) streamed() []thread.StreamMode {
 	of := map[string][]thread.StreamMode{"values": {thread.StreamValues}, "updates": {thread.StreamUpdates}, "custom": {thread.StreamCustom},
 		"messages": {thread.StreamMessages}, "messages-tuple": {thread.StreamMessages}, "tasks": {thread.StreamTasks},
-		"checkpoints": {thread.StreamCheckpoints}, "debug": {thread.StreamDebug}, "events": {thread.StreamTasks, thread.StreamUpdates, thread.StreamMessages}}
+		"checkpoints": {thread.StreamCheckpoints}, "debug": {thread.StreamDebug}, "events": {thread.StreamTasks, thread.StreamValues, thread.StreamUpdates, thread.StreamMessages}}
 	var out []thread.StreamMode
 	for _, m := range t.modes {
 		for _, s := range of[m] {
@@ -60,8 +66,20 @@ func (t *teller) streamed() []thread.StreamMode {
 	return out
 }
 
-// of are the events of a part.
+// of are the events of a part. Callback events are told of subgraphs too, whatever was asked for.
 func (t *teller) of(p thread.Part) []event {
+	var out []event
+	if t.subgraphs || len(p.Namespace) == 0 {
+		out = t.ownModes(p)
+	}
+	if t.callbacks != nil {
+		out = append(out, t.callbacks.of(p)...)
+	}
+	return out
+}
+
+// ownModes are the events of a part in the modes that show the thread's own.
+func (t *teller) ownModes(p thread.Part) []event {
 	suffix := ""
 	if len(p.Namespace) > 0 {
 		suffix = "|" + spaceOf(t.thread, p.Namespace)
@@ -76,19 +94,11 @@ func (t *teller) of(p thread.Part) []event {
 	case thread.StreamValues:
 		add("values", valuesOut(p.Data, t.conversations))
 	case thread.StreamUpdates:
-		update := t.update(p.Data)
-		add("updates", update)
-		if t.wants("events") {
-			out = append(out, t.steps(update, suffix)...)
-		}
+		add("updates", t.update(p.Data))
 	case thread.StreamCustom:
 		add("custom", p.Data)
 	case thread.StreamTasks:
-		task := t.task(p.Data, whyTask)
-		add("tasks", task)
-		if t.wants("events") {
-			out = append(out, event{"events" + suffix, t.nodeCallback(task)})
-		}
+		add("tasks", t.task(p.Data, whyTask))
 	case thread.StreamCheckpoints:
 		add("checkpoints", t.checkpoint(p.Data))
 	case thread.StreamDebug:
@@ -108,38 +118,6 @@ func (t *teller) void(task string) {
 		delete(t.calls, id)
 	}
 	delete(t.emitted, task)
-}
-
-// callback is a callback event of LangChain, as far as clients look at it.
-func (t *teller) callback(name string, data any) map[string]any {
-	return map[string]any{"event": name, "name": t.graph, "run_id": t.run.ID, "tags": []string{}, "metadata": t.run.Metadata, "data": data, "parent_ids": []string{}}
-}
-
-// steps are the callback events of what nodes wrote: one for each node.
-func (t *teller) steps(update json.RawMessage, suffix string) []event {
-	var nodes object
-	if json.Unmarshal(update, &nodes) != nil {
-		return nil
-	}
-	var out []event
-	for _, node := range sortedKeys(nodes) {
-		if !strings.HasPrefix(node, "__") {
-			e := t.callback("on_chain_stream", map[string]any{"chunk": nodes[node]})
-			e["name"] = node
-			out = append(out, event{"events" + suffix, e})
-		}
-	}
-	return out
-}
-
-// nodeCallback is the callback event of a task's start or end.
-func (t *teller) nodeCallback(task object) map[string]any {
-	e := t.callback("on_chain_end", map[string]any{"output": task["result"]})
-	if _, begins := task["triggers"]; begins {
-		e = t.callback("on_chain_start", map[string]any{"input": task["input"]})
-	}
-	e["name"] = task.text("name")
-	return e
 }
 
 // update is {node: its writes}.
@@ -305,9 +283,6 @@ func (t *teller) message(task string, data json.RawMessage, suffix string) []eve
 	}
 	if t.wants("messages") {
 		out = append(out, t.wholeMessage(p, streams, whole, suffix)...)
-	}
-	if t.wants("events") {
-		out = append(out, event{"events" + suffix, t.callback("on_chat_model_stream", map[string]any{"chunk": whole()})})
 	}
 	return out
 }

@@ -14,7 +14,7 @@ import (
 
 // The number of an event, its seq, is the ordinal of its run above runBits, and in these its rank among the run's events of all
 // channels. So it is the same whoever reads it, at whichever server, and whatever else they ask for. The run's end has the last
-// place: it has its number also when what was before it is no longer known.
+// place, or is before the ends of subgraphs that ask: it has its number also when what was before it is no longer known.
 const (
 	runBits   = 34
 	lastPlace = 1<<runBits - 1
@@ -142,7 +142,13 @@ func (f *following) one(ctx context.Context) error {
 	if err := f.tell(nil, n.rest(run)...); err != nil {
 		return err
 	}
-	return f.send(n.ended(run), lastPlace)
+	ended := n.ended(run)
+	for i, e := range ended {
+		if err := f.send(e, lastPlace-int64(len(ended)-1-i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parts tells what the thread streams of the run. What the server has no more is left out.

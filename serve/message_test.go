@@ -36,7 +36,7 @@ func TestAContextIsCutToWhatASchemaHas(t *testing.T) {
 
 // The pieces of a message have their metadata in common. What only looks like that is taken apart as anything else.
 func TestPiecesHaveTheMetadataOfTheirOwnTask(t *testing.T) {
-	tell := newTeller(&renderer{thread: "t", spec: &pregel.Spec{Name: "g"}}, record.Run{ID: "r"}, []string{"messages-tuple"})
+	tell := newTeller(&renderer{thread: "t", spec: &pregel.Spec{Name: "g"}}, record.Run{ID: "r"}, []string{"messages-tuple"}, false)
 	for _, c := range []struct{ data, content, step string }{
 		{`[{"id":"m","role":"assistant","content":"a"},{"langgraph_step":1}]`, "a", "1"},
 		{`[{"id":"m","role":"assistant","content":",{\"langgraph_step\":1}]"},{"langgraph_step":1}]`, `,{"langgraph_step":1}]`, "1"},

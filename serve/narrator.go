@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ type narrator struct {
 	said map[string]*saying
 	// asked are the questions that were told.
 	asked map[string]bool
+	// waits are the subgraphs that ended in a question: clients know their end behind that of the root graph.
+	waits []happened
 }
 
 // saying is a message that a task streams.
@@ -69,8 +72,8 @@ func (n *narrator) began() happened {
 	return lifecycle([]string{}, n.run.Began, map[string]any{"event": "running", "graph_name": n.graph})
 }
 
-// ended says how the run has ended: a run that the record has no more was taken back.
-func (n *narrator) ended(run *record.Run) happened {
+// ended says how the run has ended: a run that the record has no more was taken back. What ended in a question comes behind it.
+func (n *narrator) ended(run *record.Run) []happened {
 	data := map[string]any{"event": "interrupted", "graph_name": n.graph}
 	at := time.Now()
 	if run != nil {
@@ -83,7 +86,7 @@ func (n *narrator) ended(run *record.Run) happened {
 	case run.Status == record.Success && run.Stands != record.Waits:
 		data["event"] = "completed"
 	}
-	return lifecycle([]string{}, at, data)
+	return append([]happened{lifecycle([]string{}, at, data)}, n.waits...)
 }
 
 // rest says what was still under way when the run's parts had come to their end.
@@ -166,11 +169,11 @@ func (n *narrator) closed(task string, at time.Time, how map[string]any) []happe
 		return nil
 	}
 	n.open = slices.Delete(n.open, i, i+1)
-	data := map[string]any{"namespace": n.space(splitSpace(task))}
-	for name, v := range how {
-		data[name] = v
-	}
-	return []happened{lifecycle(n.space(splitSpace(task)), at, data)}
+	space := n.space(splitSpace(task))
+	node, _, _ := strings.Cut(space[len(space)-1], ":")
+	data := map[string]any{"namespace": space, "graph_name": node}
+	maps.Copy(data, how)
+	return []happened{lifecycle(space, at, data)}
 }
 
 // update is what a task wrote when it ended, or what it asks.
@@ -181,8 +184,8 @@ func (n *narrator) update(p thread.Part) []happened {
 	}
 	out := n.finished(p.Task, p.Time)
 	if asks, ok := nodes["__interrupt__"]; ok {
-		out = append(out, n.questions(p, asks)...)
-		return append(out, n.closed(p.Task, p.Time, map[string]any{"event": "interrupted"})...)
+		n.waits = append(n.waits, n.closed(p.Task, p.Time, map[string]any{"event": "interrupted"})...)
+		return append(out, n.questions(p, asks)...)
 	}
 	for _, node := range sortedKeys(nodes) {
 		if strings.HasPrefix(node, "__") {

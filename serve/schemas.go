@@ -25,6 +25,8 @@ type objectSchema struct {
 	Title      string `json:"title,omitempty"`
 	Type       string `json:"type"`
 	Properties object `json:"properties"`
+	// Required are the members that have to be there.
+	Required []string `json:"required,omitempty"`
 }
 
 // messagesSchema is that of a conversation: its values are LangChain's, whatever the worker has.
@@ -40,9 +42,9 @@ func schemasOf(spec *pregel.Spec, known graphadapter.Schemas) schemasOut {
 	conversations := channelsOf(spec, nil)
 	all := namesOf(spec)
 	out := schemasOut{
-		Input:   shownSchema(spec.Name, known.Input, orAll(spec.Input, all), conversations),
-		Output:  shownSchema(spec.Name, known.Output, orAll(spec.Output, all), conversations),
-		State:   shownSchema(spec.Name, known.State, all, conversations),
+		Input:   shownSchema(spec.Name, known.Input, orAll(spec.Input, all), requiredOf(spec, conversations), conversations),
+		Output:  shownSchema(spec.Name, known.Output, orAll(spec.Output, all), nil, conversations),
+		State:   shownSchema(spec.Name, known.State, all, nil, conversations),
 		Config:  raw(objectSchema{Title: "Configurable", Type: "object", Properties: object{}}),
 		Context: raw(nil),
 	}
@@ -59,7 +61,17 @@ func orAll(names, all []string) []string {
 	return names
 }
 
-func shownSchema(graph string, known json.RawMessage, names []string, conversations map[string]bool) json.RawMessage {
+// requiredOf are the fields that a graph's input has to have: all of an input that is less than the state, and a conversation that is all
+// there is. Of a whole state as the input none has to be there: a run goes on with what the thread has.
+func requiredOf(spec *pregel.Spec, conversations map[string]bool) []string {
+	names := inputOf(spec)
+	if len(names) < len(spec.Channels) || len(names) == 1 && conversations[names[0]] {
+		return names
+	}
+	return nil
+}
+
+func shownSchema(graph string, known json.RawMessage, names, required []string, conversations map[string]bool) json.RawMessage {
 	var s map[string]json.RawMessage
 	properties := object{}
 	if known != nil && (json.Unmarshal(known, &s) != nil || s["properties"] == nil || json.Unmarshal(s["properties"], &properties) != nil) {
@@ -75,7 +87,7 @@ func shownSchema(graph string, known json.RawMessage, names []string, conversati
 			properties[n] = messagesSchema
 		}
 	}
-	return raw(objectSchema{Title: graph, Type: "object", Properties: properties})
+	return raw(objectSchema{Title: graph, Type: "object", Properties: properties, Required: required})
 }
 
 func (s assistants) schemas(ctx context.Context, graph string) (*pregel.Spec, graphadapter.Schemas, error) {

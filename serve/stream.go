@@ -35,6 +35,8 @@ type streaming struct {
 	// after is the rank of the last event that the client has, nil for none. ranks are those of the events that there are.
 	after *rank
 	ranks ranks
+	// callbacks are the run's callback events, nil when none are told.
+	callbacks *callbacks
 }
 
 func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
@@ -139,8 +141,12 @@ func (f *streaming) follow(ctx context.Context, t record.Thread) error {
 		return err
 	}
 	f.server.index.note(t.Line())
-	if run := t.Run(f.run); run != nil && run.Failure != nil {
+	switch run := t.Run(f.run); {
+	case run == nil:
+	case run.Failure != nil:
 		return f.send(event{"error", run.Failure}, f.ranks.next(nil))
+	case f.callbacks != nil && run.Status == record.Success:
+		return f.send(f.callbacks.ends(), f.ranks.next(nil))
 	}
 	return nil
 }
@@ -172,8 +178,13 @@ func (f *streaming) parts(ctx context.Context, t record.Thread, run record.Run) 
 	if err != nil {
 		return err
 	}
-	tell := newTeller(x, run, f.modes)
-	r := thread.StreamRequest{Thread: t.Under, Modes: tell.streamed(), Subgraphs: f.subgraphs, Ordered: f.resumable, Invocation: run.Place}
+	tell := newTeller(x, run, f.modes, f.subgraphs)
+	if f.callbacks = tell.callbacks; f.callbacks != nil {
+		if err := f.send(f.callbacks.begins(), f.ranks.next(nil)); err != nil {
+			return err
+		}
+	}
+	r := thread.StreamRequest{Thread: t.Under, Modes: tell.streamed(), Subgraphs: f.subgraphs || f.callbacks != nil, Ordered: f.resumable, Invocation: run.Place}
 	for p, err := range f.server.client.Stream(ctx, r) {
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ const (
 	// EventCheckpoint: Checkpoint was saved.
 	EventCheckpoint EventKind = "checkpoint"
 	// EventTick: the loop looked at Checkpoint for what to run next, which Planned says; nothing at a run's end. It comes
-	// once for each checkpoint that a run goes on from, also for one that an earlier run saved.
+	// once for each checkpoint that a run goes on from or stops at, also for one that an earlier run saved.
 	EventTick EventKind = "tick"
 )
 

@@ -5,14 +5,11 @@ import "slices"
 // tick plans the next superstep and starts its tasks.
 func (l *Loop) tick() {
 	if l.step > l.stop {
+		l.lookOn()
 		l.fail(&RecursionError{Graph: l.prog.Spec.Name, Limit: l.opts.RecursionLimit})
 		return
 	}
-	planned := l.prog.plan(l.work, true)
-	for _, t := range planned {
-		l.place(t) // before the event: observers keep the tasks that they get
-	}
-	l.tickEvent(planned)
+	planned := l.look()
 	if len(planned) == 0 {
 		if l.status = StatusDone; l.root == l {
 			l.thread.left = nil
@@ -51,6 +48,23 @@ func (l *Loop) tick() {
 	l.starting = false
 }
 
+// look plans the next superstep, and reports it.
+func (l *Loop) look() []*Task {
+	planned := l.prog.plan(l.work, true)
+	for _, t := range planned {
+		l.place(t) // before the event: observers keep the tasks that they get
+	}
+	l.tickEvent(planned)
+	return planned
+}
+
+// lookOn reports what would run next where nothing does: observers know each checkpoint with what it leads to.
+func (l *Loop) lookOn() {
+	if l.observe != nil {
+		l.look()
+	}
+}
+
 // afterTick ends a superstep whose tasks have all ended: it is applied whole, or not at all.
 func (l *Loop) afterTick() {
 	l.sortHandlers()
@@ -78,6 +92,7 @@ func (l *Loop) afterTick() {
 	l.thread.meter.superstep(l.tasks)
 	l.resuming, l.askAgain = nil, true
 	if l.after.some && l.news(next) && l.after.hit(taskList(l.tasks)) {
+		l.lookOn()
 		l.stopAtBreakpoint()
 	}
 }

@@ -33,7 +33,7 @@ type Cron struct {
 	Enabled      bool      `json:"enabled"`
 	Created      time.Time `json:"created_at"`
 	Updated      time.Time `json:"updated_at"`
-	// Next is when it comes due next, nil for never.
+	// Next is when it comes due next, or would if it was enabled; nil for never.
 	Next *time.Time `json:"next_run_date"`
 	// User is who made it, nil where nobody was asked who they are.
 	User *string `json:"user_id"`

@@ -96,7 +96,7 @@ func (s *Store) Get(ctx context.Context, id string) (Cron, error) {
 // read returns the cron of a schedule: it is what its workflows are given.
 func (s *Store) read(d *client.ScheduleDescription) (c Cron, err error) {
 	c, err = s.given(d.Schedule)
-	if err == nil && len(d.Info.NextActionTimes) > 0 && c.Enabled {
+	if err == nil && len(d.Info.NextActionTimes) > 0 {
 		next := d.Info.NextActionTimes[0].UTC()
 		c.Next = &next
 	}

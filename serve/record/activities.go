@@ -9,7 +9,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -217,8 +219,16 @@ func FailureOf(v thread.View) *Failure {
 	case v.Status == thread.StatusOutOfBudget && strings.Contains(strings.ToLower(v.Failure.Type), "recursion"):
 		return &Failure{Type: "GraphRecursionError", Message: v.Failure.Message}
 	}
+	if of := unknownMessage.FindStringSubmatch(v.Failure.Message); of != nil {
+		if id, err := strconv.Unquote(of[1]); err == nil {
+			return &Failure{Type: "ValueError", Message: "Attempting to delete a message with an ID that doesn't exist ('" + id + "')"}
+		}
+	}
 	return &Failure{Type: v.Failure.Type, Message: v.Failure.Message}
 }
+
+// unknownMessage is how a run fails that removes a message which is not there: clients know another name and another text for it.
+var unknownMessage = regexp.MustCompile(`messages/v1: cannot remove the message ("(?:[^"\\]|\\.)*"): no message has that id$`)
 
 // stop ends a thread's run, and returns when it has ended.
 func (a *activities) stop(ctx context.Context, threadID, how, by string) error {

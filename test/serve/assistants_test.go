@@ -141,6 +141,7 @@ func TestSchemas(t *testing.T) {
 	w := newWorld(t)
 	schemas := func(graph string) (s map[string]struct {
 		Properties map[string]object `json:"properties"`
+		Required   []string          `json:"required"`
 	}) {
 		var all []madeAssistant
 		require.Equal(t, 200, w.ask("POST", "/assistants/search", object{"graph_id": graph}, &all))
@@ -152,6 +153,9 @@ func TestSchemas(t *testing.T) {
 	}
 	refund := schemas("refund")
 	require.Len(t, refund["input_schema"].Properties, 1)
+	require.Equal(t, []string{"order_id"}, refund["input_schema"].Required)
+	require.Equal(t, []string{"messages"}, schemas("chat")["input_schema"].Required)
+	require.Empty(t, schemas("steps")["input_schema"].Required, "a run goes on with what the thread has")
 	require.Equal(t, "object", refund["state_schema"].Properties["receipt"]["type"])
 	require.Equal(t, object{"type": "integer"}, refund["output_schema"].Properties["amount"])
 	require.Nil(t, refund["context_schema"].Properties)

@@ -130,7 +130,10 @@ func TestEventsOfAQuestion(t *testing.T) {
 	for range 40 {
 		followers = append(followers, w.follow(id, object{"channels": everything}, done))
 	}
-	first := w.eventsOf(id, object{"channels": everything, "since": through}, over)
+	// The subgraph's end is told behind that of the run.
+	first := w.eventsOf(id, object{"channels": everything, "since": through}, func(e told) bool {
+		return e.Method == "lifecycle" && len(e.Params.Namespace) > 0 && e.Params.Data["event"] == "interrupted"
+	})
 	var question, child string
 	for _, e := range first {
 		require.Greater(t, e.Seq, through)
@@ -140,7 +143,8 @@ func TestEventsOfAQuestion(t *testing.T) {
 		}
 	}
 	require.True(t, strings.HasPrefix(child, "child:"))
-	require.Equal(t, []string{"running", "child started", "child interrupted", "interrupted"}, lifecycles(first))
+	require.Equal(t, []string{"running", "child started", "interrupted", "child interrupted"}, lifecycles(first))
+	require.Equal(t, "child", first[len(first)-1].Params.Data["graph_name"])
 	var values []object
 	for _, e := range first {
 		if e.Method == "values" {

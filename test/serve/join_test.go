@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"testing"
@@ -45,30 +43,4 @@ func TestJoiningTellsWhereTheRunIs(t *testing.T) {
 	}
 	require.Equal(t, []string{"metadata", "values", "updates", "values", "updates", "values", "updates", "values"}, stream(at+"/stream"))
 	require.Equal(t, []string{"updates", "updates", "updates"}, stream(at+"/stream?stream_mode=updates"))
-}
-
-// The callback events of a run tell each node's start, what it wrote, and its end.
-func TestCallbackEvents(t *testing.T) {
-	w := newWorld(t)
-	raw, err := json.Marshal(object{"assistant_id": "steps", "input": object{"note": "x"}, "stream_mode": "events"})
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(w.request("POST", "/threads/"+w.thread()+"/runs/stream", bytes.NewReader(raw)))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, resp.Body.Close()) }()
-	var told, want []string
-	for _, e := range events(t, resp.Body, func(sent) bool { return false }) {
-		var of struct {
-			Event, Name string
-			Data        object
-		}
-		require.NoError(t, json.Unmarshal([]byte(e.Data), &of))
-		if e.Event == "events" {
-			told = append(told, of.Event+" "+of.Name)
-			require.Len(t, of.Data, 1)
-		}
-	}
-	for _, node := range []string{"a", "b", "c"} {
-		want = append(want, "on_chain_start "+node, "on_chain_stream "+node, "on_chain_end "+node)
-	}
-	require.Equal(t, want, told)
 }

@@ -161,6 +161,30 @@ func TestWhatIsNoMessage(t *testing.T) {
 	require.Equal(t, "human", say(w.thread(), object{"input": object{"messages": []any{js}}}).Messages[0].Type)
 }
 
+// A message that is not there cannot be removed: the run fails as clients know it, and an update is refused.
+func TestAMessageThatIsNotThere(t *testing.T) {
+	w := newWorld(t)
+	for _, unknown := range []object{{"type": "remove", "id": "no\"pe"}, {"type": "remove", "id": "no\"pe", "content": ""}} {
+		id := w.thread()
+		run := func(message object) (out struct {
+			Error *struct{ Error, Message string } `json:"__error__"`
+		}) {
+			require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "chat", "input": object{"messages": []object{message}}}, &out))
+			return out
+		}
+		require.Nil(t, run(object{"type": "human", "content": "a", "id": "h1"}).Error)
+		failed := run(unknown).Error
+		require.NotNil(t, failed)
+		require.Equal(t, "ValueError", failed.Error)
+		require.Equal(t, `Attempting to delete a message with an ID that doesn't exist ('no"pe')`, failed.Message)
+		require.Equal(t, []string{"error", "success"}, w.statuses(id))
+		require.Equal(t, 400, w.ask("POST", "/threads/"+id+"/state", object{"values": object{"messages": []object{unknown}}}, nil))
+		require.Len(t, w.stand(id).Values["messages"], 2)
+		require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/state", object{"values": object{"messages": []object{{"type": "remove", "id": "h1"}}}}, nil))
+		require.Len(t, w.stand(id).Values["messages"], 1)
+	}
+}
+
 // A run that has nothing to begin with fails under the name that clients know; a run without a thread has no question to answer.
 func TestNothingToBeginWith(t *testing.T) {
 	w := newWorld(t)
