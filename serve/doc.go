@@ -31,8 +31,7 @@
 //	inner         those of subgraphs
 //	extract       parts of threads that a search wants
 //	threads       threads
-//	state         reading and writing states
-//	supersteps    threads that are made with a state
+//	state         reading and writing states, and threads that are made with one
 //	asking        asking for a run
 //	cancels       ending runs, and threads
 //	runs          runs
@@ -40,11 +39,12 @@
 //	versions      assistants of one's own, and their versions
 //	due           finding them, and asking for what has come due
 //	store         items of the graphs' long-term memory
-//	commands      commands of the second version
-//	subscription  which of its events a client wants
 //	narrator      a run's parts as its events
+//	subscription  which of its events a client wants
+//	commands      commands of the second version
 //	sse           server-sent events, and their numbers
 //	eventstream   its events, over the runs of a thread
+//	callbacks     the callback events of a run
 //	events        what a run streams, as clients see it
 //	stream        streams of runs
 //	threadstream  streams of threads, over their runs

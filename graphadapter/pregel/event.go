@@ -83,21 +83,6 @@ func (l *Loop) taskEvent(kind EventKind, tr *taskRun) {
 	l.emit(e)
 }
 
-// tickEvent reports what is about to run.
-func (l *Loop) tickEvent(planned []*Task) {
-	if l.observe == nil {
-		return
-	}
-	ahead := make([]Planned, len(planned))
-	for i, t := range planned {
-		ahead[i].Task = t
-		if known, ok := l.rec.tasks.of(t.Path); ok {
-			ahead[i].Known = *known
-		}
-	}
-	l.emit(Event{Kind: EventTick, Checkpoint: l.rec, Work: l.work, Planned: ahead})
-}
-
 // emit tells the observer; the hidden entry is no news to anyone.
 func (l *Loop) emit(e Event) {
 	if l.observe == nil || e.Task != nil && e.Task.node == 0 {

@@ -5,7 +5,7 @@ import "slices"
 // tick plans the next superstep and starts its tasks.
 func (l *Loop) tick() {
 	if l.step > l.stop {
-		l.lookOn()
+		l.look()
 		l.fail(&RecursionError{Graph: l.prog.Spec.Name, Limit: l.opts.RecursionLimit})
 		return
 	}
@@ -48,21 +48,25 @@ func (l *Loop) tick() {
 	l.starting = false
 }
 
-// look plans the next superstep, and reports it.
+// look plans the next superstep, and reports it. Where nothing runs any more that is for observers alone: they know each checkpoint with
+// what it leads to.
 func (l *Loop) look() []*Task {
 	planned := l.prog.plan(l.work, true)
 	for _, t := range planned {
 		l.place(t) // before the event: observers keep the tasks that they get
 	}
-	l.tickEvent(planned)
-	return planned
-}
-
-// lookOn reports what would run next where nothing does: observers know each checkpoint with what it leads to.
-func (l *Loop) lookOn() {
-	if l.observe != nil {
-		l.look()
+	if l.observe == nil {
+		return planned
 	}
+	ahead := make([]Planned, len(planned))
+	for i, t := range planned {
+		ahead[i].Task = t
+		if known, ok := l.rec.tasks.of(t.Path); ok {
+			ahead[i].Known = *known
+		}
+	}
+	l.emit(Event{Kind: EventTick, Checkpoint: l.rec, Work: l.work, Planned: ahead})
+	return planned
 }
 
 // afterTick ends a superstep whose tasks have all ended: it is applied whole, or not at all.
@@ -92,7 +96,7 @@ func (l *Loop) afterTick() {
 	l.thread.meter.superstep(l.tasks)
 	l.resuming, l.askAgain = nil, true
 	if l.after.some && l.news(next) && l.after.hit(taskList(l.tasks)) {
-		l.lookOn()
+		l.look()
 		l.stopAtBreakpoint()
 	}
 }
