@@ -5,7 +5,6 @@ package acked
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"sync"
@@ -14,13 +13,12 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"superstep.dev/internal/nexttask"
 )
 
 // End is how a run has ended: it has completed, in its first workflow task.
@@ -132,15 +130,9 @@ func responded(token []byte, completed *workflowservice.RespondWorkflowTaskCompl
 	switch {
 	case err == nil:
 		w.tell(w.endIn(completed))
-	case isOver(err):
+	case nexttask.IsOver(err):
 		w.tell(nil)
 	}
-}
-
-// isOver reports whether the server knows the task no more: it has timed out, or the reply to an earlier try was lost.
-func isOver(err error) bool {
-	var gone *serviceerror.NotFound
-	return errors.As(err, &gone) || status.Code(err) == codes.NotFound
 }
 
 // endIn is the end that a completed task has brought, nil for none.

@@ -51,14 +51,15 @@ func intercept(ctx context.Context, method string, req, reply any, cc *grpc.Clie
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	err := invoke(ctx, method, req, reply, cc, opts...)
-	if err == nil || isOver(err) {
+	if err == nil || IsOver(err) {
 		wanted.Delete(of)
 	}
 	return err
 }
 
-// isOver reports whether the server knows the task no more.
-func isOver(err error) bool {
+// IsOver reports whether the error of a call says that the server knows its workflow task no more: the task has timed out, or the reply to
+// an earlier try was lost.
+func IsOver(err error) bool {
 	var gone *serviceerror.NotFound
 	return errors.As(err, &gone) || status.Code(err) == codes.NotFound
 }
