@@ -173,13 +173,19 @@ func retry[T any](ctx context.Context, o *objects, atMost time.Duration, call fu
 	pause.InitialInterval = tryFirst
 	calls, cancel := context.WithTimeoutCause(ctx, tryFor, errNoAnswer)
 	defer cancel()
+	var before error // why the try before failed: it says more than that the last one took too long
 	got, err := backoff.Retry(ctx, func() (T, error) {
 		got, err := call(calls)
-		if err != nil && context.Cause(calls) == errNoAnswer {
+		switch {
+		case err == nil:
+		case context.Cause(calls) == errNoAnswer && before != nil:
+			err = backoff.Permanent(fmt.Errorf("%w; before that: %w", errNoAnswer, before))
+		case context.Cause(calls) == errNoAnswer:
 			err = backoff.Permanent(errNoAnswer)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
+		case errors.Is(err, fs.ErrNotExist):
 			err = backoff.Permanent(err)
+		default:
+			before = err
 		}
 		return got, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(atMost))
