@@ -282,7 +282,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // runs take less time:
 //
 //   - In sync mode a superstep of one task that is over at once is stored with the workflow task that it ran in, and the next superstep
-//     begins in the workflow task that follows at once. Without it, each superstep but the first is an activity.
+//     begins in the workflow task that follows at once. Without it, the superstep behind such a one is an activity.
 //   - Where a [Client] of the same process is given the same Temporal client, [Thread.Invoke] of a new thread is begun by that worker at
 //     once, and its end is known from the server's reply to the worker, so that nobody waits on the way through the server's queue. With a
 //     storage or a data converter that is so if the options are [Encoded] and both are given the FailureConverter.
