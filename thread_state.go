@@ -149,6 +149,26 @@ func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string, opts ...R
 	return &Thread[Out]{graph: t.graph, runtime: t.runtime, id: as}, nil
 }
 
+// Copy makes a new thread, with that id, that stands where this one stands: it has the state, the history and the open questions, and
+// nothing runs until somebody goes on with it: a task that has asked then runs again from its beginning, and approvals are asked for
+// anew, as what this thread did outside and was allowed is not the copy's. What this one does from now on the copy does not see. Of a thread that is under way in
+// another process the newest checkpoint is copied. It returns the new thread, which stands.
+//
+// The copy reads the history before it from this thread: what the server does not have any more of this one is in neither.
+//
+// Errors: [thread.ErrNotFound] for an unknown thread, or one without a checkpoint; [thread.ErrBadInput] when the new thread exists.
+func (t *Thread[Out]) Copy(ctx context.Context, as string, opts ...RequestOption) (*Thread[Out], error) {
+	a, err := requested(t, "Copy", opts)
+	if err != nil {
+		return nil, err
+	}
+	r := thread.ForkRequest{Thread: t.id, As: as, Still: true, By: a.By, Reason: a.Reason, Token: a.Token}
+	if _, err := t.runtime.ForkRun(ctx, t.graph, r); err != nil {
+		return nil, err
+	}
+	return &Thread[Out]{graph: t.graph, runtime: t.runtime, id: as}, nil
+}
+
 // Command goes on with writes and targets from outside, and waits as Wait does (LangGraph's Command as input). Unlike
 // input it abandons nothing: it is added to what the thread is about to do, and open questions stay open; answer them at
 // once with [WithAnswers]. Parent must be nil.

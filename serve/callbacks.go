@@ -131,7 +131,7 @@ func (c *callbacks) ofTask(p thread.Part) []event {
 		out := c.entered(p)
 		metadata := c.runMetadata()
 		metadata["thread_id"], metadata["langgraph_step"], metadata["langgraph_node"] = raw(c.thread), raw(p.Step), task["name"]
-		metadata["langgraph_triggers"], metadata["langgraph_checkpoint_ns"] = task["triggers"], raw(spaceOf(c.thread, splitSpace(p.Task)))
+		metadata["langgraph_triggers"], metadata["langgraph_checkpoint_ns"] = task["triggers"], raw(spaceOf(c.names, splitSpace(p.Task)))
 		node := &call{name: task.text("name"), id: c.id("node", p.Task), parents: c.parents(p), tags: []string{"graph:step:" + itoa(p.Step)},
 			metadata: metadata, input: task["input"]}
 		c.called[p.Task] = node

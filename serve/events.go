@@ -20,7 +20,7 @@ type event struct {
 
 // teller makes clients' events of the parts of one run's stream.
 type teller struct {
-	thread        string
+	thread, names string
 	graph         string
 	run           record.Run
 	modes         []string
@@ -39,7 +39,7 @@ type teller struct {
 type about struct{ given, shown json.RawMessage }
 
 func newTeller(x *renderer, run record.Run, modes []string, subgraphs bool) *teller {
-	t := &teller{thread: x.thread, graph: x.spec.Name, run: run, modes: modes, subgraphs: subgraphs, conversations: x.conversations,
+	t := &teller{thread: x.thread, names: x.names(), graph: x.spec.Name, run: run, modes: modes, subgraphs: subgraphs, conversations: x.conversations,
 		partials: map[string]*partial{}, calls: map[string]int{}, named: map[string]bool{}, emitted: map[string][]string{}}
 	if t.wants("events") {
 		t.callbacks = newCallbacks(t)
@@ -82,7 +82,7 @@ func (t *teller) of(p thread.Part) []event {
 func (t *teller) ownModes(p thread.Part) []event {
 	suffix := ""
 	if len(p.Namespace) > 0 {
-		suffix = "|" + spaceOf(t.thread, p.Namespace)
+		suffix = "|" + spaceOf(t.names, p.Namespace)
 	}
 	var out []event
 	add := func(mode string, data any) {
@@ -144,7 +144,7 @@ func (t *teller) task(data json.RawMessage, why func(record.Failure) any) object
 		return object{}
 	}
 	if id := task.text("id"); id != "" {
-		task["id"] = raw(taskID(t.thread, id))
+		task["id"] = raw(taskID(t.names, id))
 	}
 	for _, name := range []string{"input", "result"} {
 		if v, ok := task[name]; ok {
@@ -210,7 +210,7 @@ func (t *teller) around(metadata json.RawMessage) (json.RawMessage, map[string]s
 	}
 	outer = make(map[string]string, len(inner))
 	for space, checkpoint := range inner {
-		outer[spaceOf(t.thread, splitSpace(space))] = checkpointOut(t.thread, checkpoint)
+		outer[spaceOf(t.names, splitSpace(space))] = checkpointOut(t.names, checkpoint)
 	}
 	m["parents"] = raw(outer)
 	return raw(m), outer
@@ -224,7 +224,7 @@ func (t *teller) placeIn(config json.RawMessage, parents map[string]string) *pla
 	}
 	p := &at.Configurable
 	p.Thread, p.Run = t.thread, t.run.ID
-	p.Namespace, p.Checkpoint = spaceOf(t.thread, splitSpace(p.Namespace)), checkpointOut(t.thread, p.Checkpoint)
+	p.Namespace, p.Checkpoint = spaceOf(t.names, splitSpace(p.Namespace)), checkpointOut(t.names, p.Checkpoint)
 	if len(parents) > 0 {
 		p.Map = maps.Clone(parents)
 		p.Map[p.Namespace] = p.Checkpoint
@@ -339,7 +339,7 @@ func (t *teller) describe(given json.RawMessage) bool {
 		return false
 	}
 	if space := meta.text("langgraph_checkpoint_ns"); space != "" {
-		meta["langgraph_checkpoint_ns"] = raw(spaceOf(t.thread, splitSpace(space)))
+		meta["langgraph_checkpoint_ns"] = raw(spaceOf(t.names, splitSpace(space)))
 	}
 	for name, v := range t.run.Metadata {
 		if _, ok := meta[name]; !ok {

@@ -48,16 +48,16 @@ func (x *renderer) inner(source string, step int, in *level) object {
 	m := maps.Clone(in.around.Metadata)
 	m["source"], m["step"] = raw(source), raw(step)
 	m["parents"], m["checkpoint_map"] = raw(in.parents()), raw(in.parents())
-	m["checkpoint_ns"], m["langgraph_checkpoint_ns"] = raw(spaceOf(x.thread, in.space)), raw(spaceOf(x.thread, in.space))
+	m["checkpoint_ns"], m["langgraph_checkpoint_ns"] = raw(spaceOf(x.names(), in.space)), raw(spaceOf(x.names(), in.space))
 	m["langgraph_node"], m["langgraph_step"], m["langgraph_path"] = raw(in.nodes[len(in.nodes)-1]), raw(in.step), raw(in.path)
 	return m
 }
 
 // place names a checkpoint of a level.
 func (x *renderer) place(checkpoint string, in *level) *place {
-	p := &place{Thread: x.thread, Checkpoint: checkpointOut(x.thread, checkpoint)}
+	p := &place{Thread: x.thread, Checkpoint: checkpointOut(x.names(), checkpoint)}
 	if in != nil {
-		p.Namespace, p.Map = spaceOf(x.thread, in.space), in.parents()
+		p.Namespace, p.Map = spaceOf(x.names(), in.space), in.parents()
 		p.Map[p.Namespace] = p.Checkpoint
 	}
 	return p
@@ -148,6 +148,6 @@ func (x *renderer) into(v thread.StateView, segments []string, since string) (in
 func (x *renderer) leads(around *stateOut, in *level, tasks []thread.TaskView, step int, segment string, shown bool) int {
 	node, id, _ := strings.Cut(segment, ":")
 	return slices.IndexFunc(tasks, func(task thread.TaskView) bool {
-		return task.Node == node && (task.State != nil || !shown) && (id == "" || id == taskID(x.thread, strings.Join(in.below(around, task, step).space, "|")))
+		return task.Node == node && (task.State != nil || !shown) && (id == "" || id == taskID(x.names(), strings.Join(in.below(around, task, step).space, "|")))
 	})
 }

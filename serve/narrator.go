@@ -26,7 +26,7 @@ type happened struct {
 
 // narrator makes the events of one run of the parts of its stream. It says the same however often the run is read.
 type narrator struct {
-	thread        string
+	names         string // see renderer.names
 	graph         string
 	run           record.Run
 	conversations map[string]bool
@@ -48,7 +48,7 @@ type saying struct {
 }
 
 func newNarrator(x *renderer, run record.Run) *narrator {
-	return &narrator{thread: x.thread, graph: x.spec.Name, run: run, conversations: x.conversations, said: map[string]*saying{}, asked: map[string]bool{}}
+	return &narrator{names: x.names(), graph: x.spec.Name, run: run, conversations: x.conversations, said: map[string]*saying{}, asked: map[string]bool{}}
 }
 
 // narrated are the modes of the thread's stream that all channels together are made of.
@@ -59,7 +59,7 @@ func (n *narrator) space(path []string) []string {
 	if len(path) == 0 {
 		return []string{}
 	}
-	return strings.Split(spaceOf(n.thread, path), "|")
+	return strings.Split(spaceOf(n.names, path), "|")
 }
 
 // lifecycle is a change of the root graph's, or of a subgraph's.

@@ -144,6 +144,18 @@ func checkWebhook(address string) error {
 // given reports whether a member of a body was given and is not null.
 func given(v json.RawMessage) bool { return len(v) > 0 && string(v) != "null" }
 
+// checkpointOf is the thread's id of a checkpoint. That of a copy is known by its record alone.
+func (s *Server) checkpointOf(ctx context.Context, threadID, id string) (string, error) {
+	if in := checkpointIn(threadID, id); in != id || uuid.Validate(id) != nil {
+		return in, nil
+	}
+	t, err := s.records.Get(ctx, threadID)
+	if errors.Is(err, record.ErrMissing) {
+		return id, nil
+	}
+	return checkpointIn(t.Names(), id), err
+}
+
 // run is the request as a run of a thread.
 func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
 	id := r.run
@@ -162,10 +174,13 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.ownContext(),
 		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable, "durability": r.durability(),
 		"interrupt_before": r.InterruptBefore, "interrupt_after": r.InterruptAfter})
-	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpointIn(threadID, r.at()),
+	checkpoint, err := s.checkpointOf(ctx, threadID, r.at())
+	if err != nil {
+		return run, err
+	}
+	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpoint,
 		Durability: r.durability(), RecursionLimit: limitOf(a, r),
 		InterruptBefore: s.stops(threadID, spec, r.InterruptBefore), InterruptAfter: s.stops(threadID, spec, r.InterruptAfter), Trace: tracing.Carried(ctx)}
-	var err error
 	if start.Context, err = s.contextFor(ctx, spec.Name, contextOf(a, r)); err != nil {
 		return run, err
 	}

@@ -68,24 +68,36 @@ func nothingAt(thread string, at checkpointRef) stateOut {
 type renderer struct {
 	thread        string
 	record        record.Thread
+	before        []record.Run // of the threads that this one was copied from, the oldest first
 	spec          *pregel.Spec
 	conversations map[string]bool
 }
+
+// names is the id of the thread that checkpoints and tasks are named by.
+func (x *renderer) names() string { return cmp.Or(x.record.Named, x.thread) }
 
 func (s *Server) renderer(ctx context.Context, t record.Thread, graph string) (*renderer, error) {
 	spec, err := s.spec(ctx, graph)
 	if err != nil {
 		return nil, err
 	}
-	return &renderer{thread: t.ID, record: t, spec: spec, conversations: channelsOf(spec, nil)}, nil
+	before, err := s.records.Before(ctx, t)
+	return &renderer{thread: t.ID, record: t, before: before, spec: spec, conversations: channelsOf(spec, nil)}, err
 }
 
 // runAt is the run that made a checkpoint, nil when it is not known.
 func (x *renderer) runAt(at time.Time) *record.Run {
+	if found := ranAt(x.record.Runs, at); found != nil {
+		return found
+	}
+	return ranAt(x.before, at)
+}
+
+func ranAt(runs []record.Run, at time.Time) *record.Run {
 	var found *record.Run
-	for i := range x.record.Runs {
+	for i := range runs {
 		// The record learns that a run has begun a moment after it has: what was made since the run before ended is this one's.
-		if r := &x.record.Runs[i]; !r.Began.IsZero() && (i == 0 || x.record.Runs[i-1].Ended.Before(at)) && !r.Created.After(at.Add(time.Millisecond)) {
+		if r := &runs[i]; !r.Began.IsZero() && (i == 0 || runs[i-1].Ended.Before(at)) && !r.Created.After(at.Add(time.Millisecond)) {
 			found = r
 		}
 	}
@@ -181,7 +193,7 @@ func (x *renderer) state(v thread.StateView, in *level) stateOut {
 func (x *renderer) task(t thread.TaskView, of *stateOut, in *level, step int) taskOut {
 	below := in.below(of, t, step)
 	nodes := below.nodes[:len(below.nodes)-1]
-	task := taskOut{ID: taskID(x.thread, strings.Join(below.space, "|")), Name: t.Node, Path: pathOf(t), Interrupts: askedOf(t.Questions)}
+	task := taskOut{ID: taskID(x.names(), strings.Join(below.space, "|")), Name: t.Node, Path: pathOf(t), Interrupts: askedOf(t.Questions)}
 	if t.Error != nil {
 		text := t.Error.Type + ": " + t.Error.Message
 		task.Error = &text
@@ -200,7 +212,7 @@ func (x *renderer) task(t thread.TaskView, of *stateOut, in *level, step int) ta
 		state := x.state(*t.State, below)
 		task.State = &state
 	case n != nil && n.Subgraph != "":
-		task.Checkpoint = &place{Thread: x.thread, Namespace: spaceOf(x.thread, below.space)}
+		task.Checkpoint = &place{Thread: x.thread, Namespace: spaceOf(x.names(), below.space)}
 	}
 	return task
 }

@@ -49,7 +49,7 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 	if err != nil {
 		return err
 	}
-	at.CheckpointID = checkpointIn(t.ID, at.CheckpointID)
+	at.CheckpointID = checkpointIn(t.Names(), at.CheckpointID)
 	if at.Namespace != "" {
 		out, err := inners{s}.at(r.Context(), t, at, subgraphs)
 		if err == nil {
@@ -142,7 +142,7 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 // history shows the checkpoints that a request asks for, without those that were rolled back.
 func (s *Server) history(ctx context.Context, t record.Thread, body historyBody, limit int) ([]stateOut, error) {
 	out := []stateOut{}
-	q := thread.HistoryRequest{Thread: t.Under, Before: checkpointIn(t.ID, string(body.Before)), Values: true}
+	q := thread.HistoryRequest{Thread: t.Under, Before: checkpointIn(t.Names(), string(body.Before)), Values: true}
 	x, _, in, err := inners{s}.within(ctx, t, body.Checkpoint.Namespace)
 	if errors.Is(err, thread.ErrNotFound) {
 		return out, nil
@@ -153,7 +153,7 @@ func (s *Server) history(ctx context.Context, t record.Thread, body historyBody,
 	if in != nil {
 		q.Subgraph, q.Checkpoint = in.nodes, in.since
 	}
-	only, metadata := checkpointIn(t.ID, body.Checkpoint.CheckpointID), raw(body.Metadata)
+	only, metadata := checkpointIn(t.Names(), body.Checkpoint.CheckpointID), raw(body.Metadata)
 	made, err := s.client.History(ctx, q)
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at := checkpointIn(t.ID, cmp.Or(body.Checkpoint.CheckpointID, body.CheckpointID))
+	at := checkpointIn(t.Names(), cmp.Or(body.Checkpoint.CheckpointID, body.CheckpointID))
 	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: spec.Name, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
 		Subgraph: nodesOf(body.Checkpoint.Namespace), By: by(r.Context())})
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.index.note(t.Line())
-	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: checkpointOut(t.ID, v.Checkpoint)}
+	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: checkpointOut(t.Names(), v.Checkpoint)}
 	answer(w, http.StatusOK, updateOut{p, p, p.Checkpoint})
 	return nil
 }

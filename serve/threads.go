@@ -366,8 +366,8 @@ func (s *Server) countThreads(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// copyThread makes a thread that begins with the state of another one. A copy of what is about to run would run it: a thread is copied
-// when nothing is left to do, or when all that is left are questions.
+// copyThread makes a thread with the state and the history of another one. It stands where that one stands now: nothing runs until
+// somebody goes on with it.
 func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadIn(r)
 	if err != nil {
@@ -380,32 +380,24 @@ func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if t.Busy() {
-		return refuse(http.StatusConflict, "a run of the thread is under way")
-	}
 	own, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}
 	id = own.String()
-	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
-	if err != nil && !errors.Is(err, thread.ErrNotFound) {
+	_, err = s.client.Fork(r.Context(), thread.ForkRequest{Thread: t.Under, As: id, Still: true, By: by(r.Context())})
+	stands := ""
+	switch {
+	case err == nil:
+		v, err := s.client.State(r.Context(), thread.StateRequest{Thread: id})
+		if err != nil {
+			return err
+		}
+		stands = record.StandsOf(v)
+	case !errors.Is(err, thread.ErrNotFound): // a thread without a state
 		return err
 	}
-	for _, task := range v.Tasks {
-		if !task.Done && len(task.Questions) == 0 {
-			return refuse(http.StatusConflict, "the thread is about to run %s, and its copy would: let it go on, or update its state", task.Node)
-		}
-	}
-	if v.Checkpoint != "" {
-		if _, err := s.client.Fork(r.Context(), thread.ForkRequest{Thread: t.Under, Checkpoint: v.Checkpoint, As: id, By: by(r.Context())}); err != nil {
-			return err
-		}
-		if _, err := s.client.Wait(r.Context(), id); err != nil {
-			return err
-		}
-	}
-	made, err := s.records.Copied(r.Context(), id, t)
+	made, err := s.records.Copied(r.Context(), id, t, stands)
 	if err != nil {
 		return err
 	}

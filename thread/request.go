@@ -118,8 +118,13 @@ type ForkRequest struct {
 	// Checkpoint is where it runs from. What came after it runs again, on a branch of its own.
 	Checkpoint string
 	// As is the id of a new thread to run it on: that one begins with the checkpoint, and Thread stays as it is. "" means
-	// Thread itself, whose history keeps both branches.
+	// Thread itself, whose history keeps both branches. The history of a new thread begins with that of Thread, as far as the
+	// server has that one.
 	As string
+	// Still makes the new thread stand where Thread stood at the checkpoint: its questions are open under the same ids, but for approvals,
+	// which are asked for anew, and nothing runs until somebody goes on with it. A task that has asked runs again from its beginning then, as
+	// in any thread: what it did outside before it asked is done again, by a thread of its own. Checkpoint may be "", the newest. It needs As.
+	Still bool
 	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want that.
 	By, Reason, Token string
 }

@@ -130,6 +130,10 @@ func (r *run) begin(ctx workflow.Context, problem string) {
 		r.refused = r.failure != nil
 		return
 	}
+	if r.in.Still {
+		r.updates.stand(ctx)
+		return
+	}
 	r.answer(ctx, "", pregel.Input(r.in.Input), r.in.Replay, r.in.Asked, r.in.Suspect)
 	if r.in.Suspect {
 		r.doubtSuperstep()
@@ -154,8 +158,11 @@ func (r *run) provenBegin(ctx workflow.Context) error {
 
 // beginOps is what the run's beginning does to its thread.
 func (r *run) beginOps() []approval.Control {
-	if len(r.in.Edits) > 0 {
+	switch {
+	case len(r.in.Edits) > 0:
 		return []approval.Control{{Op: approval.OpUpdate}}
+	case r.in.Still:
+		return []approval.Control{{Op: approval.OpFork, On: headID(r.thread)}}
 	}
 	b := r.beginning(r.thread, pregel.Input(r.in.Input), r.in.Replay, r.in.Suspect)
 	b.Budget = r.in.Options.Budget != nil && r.thread.Head != nil

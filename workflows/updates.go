@@ -98,6 +98,12 @@ func (u *updates) update(ctx workflow.Context, req protocol.UpdateStateRequest) 
 	return u.commit(ctx, thread, req, routes)
 }
 
+// stand begins a copy, which stands where the thread that it was copied from stood.
+func (u *updates) stand(ctx workflow.Context) {
+	u.began(ctx, graphadapter.DurabilitySync)
+	u.note(ctx, life.EntryForked(u.in.Asked.Actor(), u.in.Asked.From, headID(u.thread), u.in.Asked.Reason))
+}
+
 // commit makes an update that can be applied, with the outcome of its branches.
 func (u *updates) commit(ctx workflow.Context, thread *pregel.Thread, req protocol.UpdateStateRequest, routes [][]pregel.Target) (protocol.UpdateStateReply, error) {
 	u.thread, u.loop, u.failure, u.drained, u.doubt.step = thread, nil, nil, "", -1

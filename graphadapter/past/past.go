@@ -19,7 +19,9 @@ import (
 type Past struct {
 	// Clock says when the position of a report was, zero for not known; nil knows no times. Whoever records several runs sets
 	// it for each.
-	Clock   func(at int64) time.Time
+	Clock func(at int64) time.Time
+	// Run is the run that is recorded, "" when nobody said; whoever records several runs sets it for each.
+	Run     string
 	at      int64 // the position of the newest report
 	program *pregel.Program
 	thread  *pregel.Thread
@@ -49,6 +51,7 @@ type kept struct {
 	program *pregel.Program
 	made    *pregel.Record // as it was made; nil when only a state read back from storage told of it
 	when    time.Time      // it was made; zero when that is not known
+	run     string         // that made it
 	now     *pregel.Record // with what is known of its tasks
 }
 
@@ -60,6 +63,8 @@ type Checkpoint struct {
 	Ran, Wrote []string
 	// When is when it was made, zero when that is not known. Those that one activity made have the time of its end.
 	When time.Time
+	// Run is [Past.Run] as the checkpoint was made, "" when that is not known.
+	Run string
 }
 
 // NewPast returns a Past without checkpoints.
@@ -197,13 +202,13 @@ func (p *Past) learn(space string, r *pregel.Record) {
 func (p *Past) add(space string, r *pregel.Record) {
 	l := p.line(space)
 	if known, ok := l.byID[r.Checkpoint.ID]; ok {
-		known.made, known.now = r, r
+		known.made, known.now, known.run = r, r, p.Run
 		if known.when.IsZero() {
 			known.when = p.now()
 		}
 		return
 	}
-	l.insert(&kept{program: p.program, made: r, now: r, when: p.now()})
+	l.insert(&kept{program: p.program, made: r, now: r, when: p.now(), run: p.Run})
 }
 
 // now is when what is reported happened.
@@ -267,6 +272,53 @@ func (p *Past) At(checkpoint string, use pregel.Use) (*pregel.Thread, bool) {
 	return p.thread.At(k.record(), use), true
 }
 
+// Leave returns the thread that another one begins with: as it starts again from a checkpoint of the root graph, or, with still, as
+// it stood there, for a copy of the thread of that id. It is false when there is no such checkpoint.
+func (p *Past) Leave(checkpoint string, still bool, id string) (*pregel.Thread, bool) {
+	if still {
+		t, ok := p.At(checkpoint, pregel.ForAnswers)
+		if !ok {
+			return nil, false
+		}
+		return t.AsCopy(id), true
+	}
+	t, ok := p.At(checkpoint, pregel.ForReplay)
+	if !ok {
+		return nil, false
+	}
+	return t.AsNewest(), true
+}
+
+// Newest is the id of the newest checkpoint of the root graph that is kept, "" for none.
+func (p *Past) Newest() string {
+	kept := p.line("").kept
+	if len(kept) == 0 {
+		return ""
+	}
+	return kept[len(kept)-1].now.Checkpoint.ID
+}
+
+// Until returns the past of a thread that begins with a checkpoint of the root graph: what was made up to there, on all branches.
+// Without such a checkpoint it is empty. Both may go on independently.
+func (p *Past) Until(checkpoint string) *Past {
+	out := NewPast()
+	out.program, out.thread, out.status = p.program, p.thread, p.status
+	last, ok := p.line("").byID[checkpoint]
+	if !ok {
+		return out
+	}
+	for _, space := range slices.Sorted(maps.Keys(p.spaces)) {
+		for _, k := range p.spaces[space].kept {
+			if k.now.Checkpoint.Seq <= last.now.Checkpoint.Seq {
+				own := *k
+				out.line(space).insert(&own)
+				out.line(space).nodes = p.spaces[space].nodes
+			}
+		}
+	}
+	return out
+}
+
 // Made reports whether a checkpoint of the root graph was made in what was recorded, not only read back from storage.
 func (p *Past) Made(checkpoint string) bool {
 	k, ok := p.line("").byID[checkpoint]
@@ -321,7 +373,7 @@ func (p *Past) HistoryAt(path []string, checkpoint string) ([]Checkpoint, error)
 		if err != nil {
 			return nil, err
 		}
-		c := Checkpoint{Snapshot: s, When: k.when}
+		c := Checkpoint{Snapshot: s, When: k.when, Run: k.run}
 		if k.made != nil {
 			c.Ran, c.Wrote = program.Made(k.made)
 		}

@@ -37,6 +37,7 @@ type recordJSON struct {
 	Control    []Command                  `json:"control,omitempty"`
 	Line       *string                    `json:"line,omitempty"`
 	Asked      *string                    `json:"asked,omitempty"`
+	AskedIn    string                     `json:"asked_in,omitempty"`
 	Space      string                     `json:"space,omitempty"`
 	Dropped    []droppedQuestion          `json:"dropped,omitempty"`
 	Early      []earlyAnswer              `json:"early,omitempty"`
@@ -104,7 +105,7 @@ func (p *Program) threadIn(in *threadJSON) *Thread {
 }
 
 func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
-	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Line: r.line, Asked: r.asked,
+	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Line: r.line, Asked: r.asked, AskedIn: r.askedIn,
 		Space: r.space, Dropped: r.dropped, Early: r.early, Tasks: map[string]*taskRecordJSON{}}
 	for _, e := range r.tasks.sorted() {
 		path, t := e.path, e.rec
@@ -123,7 +124,7 @@ func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 }
 
 func (p *Program) recordIn(in *recordJSON) *Record {
-	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control, line: in.Line, asked: in.Asked, space: in.Space,
+	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control, line: in.Line, asked: in.Asked, askedIn: in.AskedIn, space: in.Space,
 		dropped: in.Dropped, early: in.Early}
 	for _, path := range sortedKeys(in.Tasks) {
 		if in.Tasks[path] == nil {

@@ -1,6 +1,7 @@
 package pregel
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ type Record struct {
 	// line is the branch that its tasks have in their keys, when not the checkpoint's; asked the one in the ids of their
 	// questions, when not that: an answer finds its question by the id under which it was asked.
 	line, asked *string
+	// askedIn is the thread that the ids of its tasks' questions have, of a thread that was copied from that one; "" for its own.
+	askedIn string
 	// space is the namespace that its tasks have, of a subgraph that remembers: it may go on in another superstep of the
 	// graph around it, where its tasks are the same as before.
 	space string
@@ -39,7 +42,7 @@ func (r *Record) clone() *Record {
 
 // WithoutTasks is the record without its tasks.
 func (r *Record) WithoutTasks() *Record {
-	return &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, line: r.line, asked: r.asked, space: r.space,
+	return &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, line: r.line, asked: r.asked, askedIn: r.askedIn, space: r.space,
 		dropped: r.dropped, early: r.early}
 }
 
@@ -135,6 +138,22 @@ func (r *Record) again(branch string) *Record {
 		}
 	}
 	return c
+}
+
+// copied makes the record one of a copy of a thread: questions keep their ids, and nothing that its tasks did outside is the copy's. An
+// approval that was asked for is asked for anew: what it was about is in what is left behind.
+func (r *Record) copied(from string) {
+	r.askedIn = cmp.Or(r.askedIn, from)
+	for _, e := range r.tasks.sorted() {
+		t := e.rec
+		t.Ledger, t.Inner, t.Claims = nil, nil, nil
+		if !t.over() && slices.ContainsFunc(t.Questions, func(q Question) bool { return q.Approval != nil }) {
+			t.Questions, t.Answers = nil, nil
+		}
+		if t.child != nil {
+			t.child.copied(from)
+		}
+	}
 }
 
 // droppedQuestion is a question that an update dropped.

@@ -187,6 +187,8 @@ type Task struct {
 	// Asked is the branch that the ids of the task's questions have, nil for Branch: the task runs again on another line of
 	// the thread, and answers from before find their questions.
 	Asked *string `json:"asked,omitempty"`
+	// AskedIn is the thread that those ids have, "" for the one that runs the task, which was copied from that one.
+	AskedIn string `json:"asked_in,omitempty"`
 	// Digest is the checkpoint's digest, in hex; a task on its way to where it runs goes without.
 	Digest string `json:"digest,omitempty"`
 	// State holds the channels that have a value: all that the node reads, or all of them when the node has branches.

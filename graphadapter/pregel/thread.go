@@ -64,6 +64,19 @@ func (t *Thread) AsNewest() *Thread {
 	return t
 }
 
+// AsCopy makes Head the newest checkpoint of a thread that is copied from the one of that id, and stands where that one stood: see
+// AsNewest. Its questions keep their ids; a task that has asked runs again from its beginning when it is answered, as in any thread,
+// and what it did outside before it asked was the other thread's.
+func (t *Thread) AsCopy(from string) *Thread {
+	if t.Head != nil {
+		t.Head.copied(from)
+	}
+	for _, key := range sortedKeys(t.memory) {
+		t.memory[key].copied(from)
+	}
+	return t.AsNewest()
+}
+
 // After makes t, an earlier state of a thread, number its checkpoints on from newest, the thread as it is now: then no
 // two checkpoints of the thread have one id. What the thread keeps under thread-wide keys, and what it spent, is no part of a state.
 func (t *Thread) After(newest *Thread) {

@@ -90,6 +90,9 @@ func (t *TaskRun) questionID(q *pregel.Question) string {
 	if t.task.Asked != nil && q.Approval == nil && q.Event == "" { // nobody approves, or tells of an event, for another line
 		place.Branch = *t.task.Asked
 	}
+	if t.task.AskedIn != "" && q.Approval == nil {
+		place.Thread = t.task.AskedIn
+	}
 	if q.Key != "" {
 		return place.questionID(q.Key)
 	}

@@ -151,31 +151,37 @@ func (r *Run) Drive(ctx context.Context) (graphadapter.RunResult, error) {
 	return resultOf(r.program, r.loop)
 }
 
-// Branch makes a new thread, as, that begins with a checkpoint of this one: run it from that checkpoint. It reports false
-// when the thread as has begun already.
+// Branch makes a new thread, as, that begins with a checkpoint of this one, and with the history up to there: run it from that
+// checkpoint. "" is the newest one. With still the new thread stands as this one stood there.
+// It returns the checkpoint, and false when the thread as has begun already.
 //
 // Errors: *pregel.NoCheckpointError, or the cause of ctx while a run has one of the threads.
-func (t *Thread) Branch(ctx context.Context, checkpoint string, as *Thread) (bool, error) {
+func (t *Thread) Branch(ctx context.Context, checkpoint string, still bool, as *Thread) (from string, fresh bool, err error) {
 	program, release, err := t.open(ctx)
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
-	thread, _, err := t.history.from(t.id, checkpoint, pregel.ForReplay)
+	if checkpoint == "" {
+		checkpoint = t.history.past.Newest()
+	}
+	thread, ok := t.history.past.Leave(checkpoint, still, t.id)
+	before := t.history.past.Until(checkpoint)
 	release()
-	if err != nil {
-		return false, err
+	if !ok {
+		return checkpoint, false, &pregel.NoCheckpointError{Thread: t.id, Checkpoint: checkpoint}
 	}
 	_, release, err = as.open(ctx)
 	if err != nil {
-		return false, err
+		return checkpoint, false, err
 	}
 	defer release()
 	if as.history.thread.Head != nil {
-		return false, nil
+		return checkpoint, false, nil
 	}
-	as.history.thread = thread.AsNewest()
+	before.Clock = as.history.past.Clock
+	as.history.thread, as.history.past = thread, before
 	as.history.past.Began(0, program, thread, "")
-	return true, nil
+	return checkpoint, true, nil
 }
 
 // Questions returns the open questions of the thread, those of subgraphs included, in task order.

@@ -144,8 +144,11 @@ func TestABranchIsAThreadOfItsOwn(t *testing.T) {
 	thread, as := m.Thread(g, "r-7"), m.Thread(g, "r-8")
 	mustRun(t, thread, input(`{}`), graphadapter.RunOptions{})
 	before := checkpointsOf(t, thread.history.past)
-	if fresh, err := thread.Branch(t.Context(), before[0], as); !fresh || err != nil {
+	if _, fresh, err := thread.Branch(t.Context(), before[0], false, as); !fresh || err != nil {
 		t.Fatalf("a new thread: %v, %v", fresh, err)
+	}
+	if got := checkpointsOf(t, as.history.past); !slices.Equal(got, before) {
+		t.Errorf("the branch begins with %v, the old thread has %v", got, before)
 	}
 	mustRun(t, as, pregel.Input{}, graphadapter.RunOptions{Checkpoint: before[0]})
 	if log := mustRun(t, as, scalar(`2`), graphadapter.RunOptions{}); log != `["hello","2","end"]` {
@@ -154,7 +157,7 @@ func TestABranchIsAThreadOfItsOwn(t *testing.T) {
 	if got := checkpointsOf(t, thread.history.past); !slices.Equal(got, before) {
 		t.Errorf("the old thread has %v, it had %v", got, before)
 	}
-	if fresh, err := thread.Branch(t.Context(), before[0], as); fresh || err != nil {
+	if _, fresh, err := thread.Branch(t.Context(), before[0], false, as); fresh || err != nil {
 		t.Errorf("a thread that has begun: %v, %v", fresh, err)
 	}
 	if log := mustRun(t, thread, scalar(`1`), graphadapter.RunOptions{}); log != `["hello","1","end"]` {

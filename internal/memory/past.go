@@ -122,8 +122,8 @@ func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 		return thread.View{}, err
 	}
 	t.mu.Unlock()
-	if r.Checkpoint == "" {
-		return thread.View{}, runtime.NoCheckpoint(t.graph, t.id, "")
+	if err := runtime.CheckFork(t.graph, r); err != nil {
+		return thread.View{}, err
 	}
 	start := runtime.Start{Branch: true, StartRequest: thread.StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint, By: r.By, Reason: r.Reason, Token: r.Token}}
 	if r.As == "" {
@@ -146,7 +146,7 @@ func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 	if err != nil {
 		return thread.View{}, err
 	}
-	fresh, err := m.driver.Thread(g, t.id).Branch(ctx, r.Checkpoint, m.driver.Thread(g, r.As))
+	from, fresh, err := m.driver.Thread(g, t.id).Branch(ctx, r.Checkpoint, r.Still, m.driver.Thread(g, r.As))
 	if err != nil {
 		return thread.View{}, runtime.Refusal(t.graph, t.id, err)
 	}
@@ -154,7 +154,27 @@ func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 		return thread.View{}, runtime.ExistsAlready(t.graph, r.As)
 	}
 	as.options, as.g = start, g
-	return as.begin(ctx, pregel.Input{}, r.Checkpoint, life.EntryForked(by, r.Thread, r.Checkpoint, r.Reason))
+	entry := life.EntryForked(by, r.Thread, from, r.Reason)
+	if r.Still {
+		return as.stand(ctx, entry)
+	}
+	return as.begin(ctx, pregel.Input{}, r.Checkpoint, entry)
+}
+
+// stand makes a copy stand where the thread that it was copied from stood; t.mu is held.
+func (t *threadRun) stand(ctx context.Context, entry approval.Entry) (thread.View, error) {
+	at := t.of.driver.Thread(t.g, t.id).Telling(&t.effects)
+	snapshot, err := at.State(ctx, "")
+	if err != nil {
+		return thread.View{}, runtime.Refusal(t.graph, t.id, err)
+	}
+	open, err := at.Questions(ctx)
+	if err != nil {
+		return thread.View{}, err
+	}
+	t.updated(snapshot, open)
+	t.note(entry)
+	return t.view, t.advance()
 }
 
 // StateOf implements runtime.Runtime.

@@ -166,8 +166,8 @@ func (c *Threads) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 		return thread.View{}, err
 	}
 	g = c.graphOr(g, last)
-	if r.Checkpoint == "" {
-		return thread.View{}, runtime.NoCheckpoint(last.graph, r.Thread, "")
+	if err := runtime.CheckFork(last.graph, r); err != nil {
+		return thread.View{}, err
 	}
 	if r.As == "" {
 		return c.StartRun(ctx, g, runtime.Start{Branch: true, StartRequest: thread.StartRequest{Graph: last.graph, Thread: r.Thread, Checkpoint: r.Checkpoint,
@@ -181,32 +181,41 @@ func (c *Threads) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 		approval.Control{Op: approval.OpFork, On: r.Checkpoint}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil {
 		return thread.View{}, err
 	}
-	past, err := c.pastWith(ctx, g, last, r.Checkpoint)
+	of, earlier, err := c.pastWith(ctx, g, last, r.Checkpoint)
 	if err != nil {
 		return thread.View{}, err
 	}
-	in, err := branch(past, last, r)
+	in, err := branch(of, earlier, last, r)
 	if err != nil {
-		return thread.View{}, err
+		return thread.View{}, c.explain(err, last.graph, r.Thread)
 	}
 	in.Asked = protocol.Asked{By: r.By, Reason: r.Reason, From: r.Thread, Token: r.Token}
 	v, err := c.launch(ctx, req, in, nil)
 	if errors.Is(err, thread.ErrRunning) {
 		err = runtime.ExistsAlready(last.graph, r.As)
 	}
+	if err == nil && r.Still {
+		return c.Wait(ctx, r.As)
+	}
 	return v, err
 }
 
 // branch is the input of a new thread's first run, which begins with a checkpoint of another thread.
-func branch(past *past.Past, last *lastRun, r thread.ForkRequest) (protocol.GraphInput, error) {
-	th, ok := past.At(r.Checkpoint, pregel.ForReplay)
+func branch(of *past.Past, earlier []protocol.Line, last *lastRun, r thread.ForkRequest) (in protocol.GraphInput, err error) {
+	checkpoint := cmp.Or(r.Checkpoint, of.Newest())
+	th, ok := of.Leave(checkpoint, r.Still, r.Thread)
 	if !ok {
-		return protocol.GraphInput{}, runtime.NoCheckpoint(last.graph, r.Thread, r.Checkpoint)
+		return in, runtime.NoCheckpoint(last.graph, r.Thread, checkpoint)
 	}
-	program, _ := past.Thread()
-	state, err := program.EncodeThread(th.AsNewest())
+	program, _ := of.Thread()
+	state, err := program.EncodeThread(th)
 	if err != nil {
-		return protocol.GraphInput{}, &thread.Error{Kind: thread.ErrBadInput, Graph: last.graph, Thread: r.Thread, Message: "the checkpoint cannot be stored", Cause: err}
+		return in, &thread.Error{Kind: thread.ErrBadInput, Graph: last.graph, Thread: r.Thread, Message: "the checkpoint cannot be stored", Cause: err}
 	}
-	return protocol.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: true}, nil
+	lines, err := linesUntil(of, earlier, checkpoint)
+	if err != nil {
+		return in, err
+	}
+	return protocol.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: !r.Still, Still: r.Still, Lines: lines,
+		Origin: &protocol.Origin{Thread: last.thread, Run: last.runID, Checkpoint: checkpoint}}, nil
 }

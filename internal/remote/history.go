@@ -27,9 +27,7 @@ func (c *reader) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread.
 	}
 	g = c.graphOr(g, last)
 	whole := r.Values || len(r.Subgraph) > 0
-	var newest *chain
-	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
-		newest = ch
+	past, earlier, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
 		return !whole && len(ch.runs[0].in.Lines) < protocol.CarriedLines
 	})
 	var unreadable *workflows.UnreadableError
@@ -47,7 +45,7 @@ func (c *reader) HistoryOf(ctx context.Context, g *graphadapter.Graph, r thread.
 		return nil, c.explain(err, last.graph, r.Thread)
 	}
 	if !whole {
-		made = joinLines(made, newest.runs[len(newest.runs)-1].in.Lines)
+		made = joinLines(made, earlier)
 	}
 	return runtime.HistoryView(last.graph, made, r)
 }
@@ -84,41 +82,81 @@ func joinLines(replayed []past.Checkpoint, earlier []protocol.Line) []past.Check
 	return out
 }
 
+// linesUntil are the latest checkpoints of a thread up to one of them, oldest first, as a copy notes them.
+func linesUntil(of *past.Past, earlier []protocol.Line, checkpoint string) ([]protocol.Line, error) {
+	made, err := of.Until(checkpoint).History(nil)
+	if err != nil {
+		return nil, err
+	}
+	noted := map[string]bool{}
+	for _, l := range earlier {
+		noted[l.Checkpoint] = true
+	}
+	lines := earlier
+	for _, c := range slices.Backward(made) {
+		if noted[c.Checkpoint] {
+			continue
+		}
+		l := protocol.Line{Step: c.Step, Checkpoint: c.Checkpoint, Parent: c.Parent, Source: c.Source, Ran: c.Ran, Wrote: c.Wrote, Next: c.Next, Run: c.Run}
+		if !c.When.IsZero() {
+			l.At = c.When.UnixMilli()
+		}
+		lines = append(lines, l)
+	}
+	if last := slices.IndexFunc(lines, func(l protocol.Line) bool { return l.Checkpoint == checkpoint }); last >= 0 {
+		lines = lines[:last+1]
+	}
+	return lines[max(0, len(lines)-protocol.CarriedLines):], nil
+}
+
 // chain is a thread's runs, newest first, as far as they have been fetched.
 type chain struct{ runs []chainRun }
 
 type chainRun struct {
-	id     string
-	in     protocol.GraphInput
-	events []*historypb.HistoryEvent
+	// thread is the run's, which is another than the chain's for what came before the thread was copied.
+	thread, id string
+	in         protocol.GraphInput
+	events     []*historypb.HistoryEvent
 }
 
 // pastOf replays a thread's runs from the newest back to the one at which enough says so, or to the oldest that the
-// server still has.
-func (c *reader) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRun, enough func(*chain) bool) (*past.Past, error) {
+// server still has. earlier are the checkpoints that were noted of the runs before.
+func (c *reader) pastOf(ctx context.Context, g *graphadapter.Graph, last *lastRun, enough func(*chain) bool) (of *past.Past, earlier []protocol.Line, err error) {
 	var ch chain
-	for id := last.runID; id != ""; id = ch.runs[len(ch.runs)-1].in.Previous {
-		run, err := c.fetchRun(ctx, last, id)
+	for thread, id := last.thread, last.runID; id != ""; thread, id = ch.before() {
+		run, err := c.fetchRun(ctx, thread, id)
 		var gone *serviceerror.NotFound
 		if errors.As(err, &gone) && len(ch.runs) > 0 {
 			break // beyond retention
 		}
 		if err != nil {
-			return nil, c.explain(err, last.graph, last.thread)
+			return nil, nil, c.explain(err, last.graph, last.thread)
 		}
 		ch.runs = append(ch.runs, run)
 		if enough(&ch) {
 			break
 		}
 	}
-	past := past.NewPast()
+	of = past.NewPast()
 	for _, run := range slices.Backward(ch.runs) {
-		past.Clock = run.when
-		if err := c.tail.ReplayEvents(last.thread, run.id, run.events, workflows.NewReader(g, past)); err != nil {
-			return nil, c.explainReplay(err, last)
+		if origin := run.in.Origin; origin != nil {
+			of = of.Until(origin.Checkpoint)
+		}
+		of.Clock, of.Run = run.when, run.id
+		if err := c.tail.ReplayEvents(run.thread, run.id, run.events, workflows.NewReader(g, of)); err != nil {
+			return nil, nil, c.explainReplay(err, last)
 		}
 	}
-	return past, nil
+	return of, ch.runs[len(ch.runs)-1].in.Lines, nil
+}
+
+// before is the run before the oldest that has been fetched, of the thread or of the one that the thread was copied from; "" for none.
+func (ch *chain) before() (thread, id string) {
+	oldest := ch.runs[len(ch.runs)-1]
+	if oldest.in.Origin != nil {
+		return oldest.in.Origin.Thread, oldest.in.Origin.Run
+	}
+	return oldest.thread, oldest.in.Previous
 }
 
 // when is the time of an event; what the run says at a position happened when its workflow task began. It is as
@@ -130,10 +168,10 @@ func (r chainRun) when(at int64) time.Time {
 	return runtime.MadeAt(r.events[at-1].GetEventTime().AsTime().UnixMilli())
 }
 
-func (c *reader) fetchRun(ctx context.Context, last *lastRun, id string) (chainRun, error) {
-	run := chainRun{id: id}
+func (c *reader) fetchRun(ctx context.Context, thread, id string) (chainRun, error) {
+	run := chainRun{thread: thread, id: id}
 	var err error
-	if run.events, err = c.tail.All(ctx, last.thread, id); err != nil {
+	if run.events, err = c.tail.All(ctx, thread, id); err != nil {
 		return run, err
 	}
 	if len(run.events) == 0 {
@@ -143,21 +181,24 @@ func (c *reader) fetchRun(ctx context.Context, last *lastRun, id string) (chainR
 	return run, c.decode(started.GetInput(), &run.in)
 }
 
-// pastWith replays the runs that are needed to know a checkpoint: the one that made it, and all since. Each run
+// pastWith replays the runs that are needed to know a checkpoint, "" for the newest: the one that made it, and all since. Each run
 // knows who made the checkpoints before it.
-func (c *reader) pastWith(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (*past.Past, error) {
+func (c *reader) pastWith(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string) (of *past.Past, earlier []protocol.Line, err error) {
+	if checkpoint == "" {
+		return c.pastOf(ctx, g, last, func(*chain) bool { return true })
+	}
 	in, err := c.inputOf(ctx, last.thread, last.runID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(in.Lines) >= protocol.CarriedLines { // the newest run of a long thread may be all that it takes
-		past, err := c.pastOf(ctx, g, last, func(*chain) bool { return true })
-		if err != nil || past.Made(checkpoint) {
-			return past, err
+		of, earlier, err = c.pastOf(ctx, g, last, func(*chain) bool { return true })
+		if err != nil || of.Made(checkpoint) {
+			return of, earlier, err
 		}
 	}
 	made, noted := "", false
-	past, err := c.pastOf(ctx, g, last, func(ch *chain) bool {
+	of, earlier, err = c.pastOf(ctx, g, last, func(ch *chain) bool {
 		oldest := ch.runs[len(ch.runs)-1]
 		for _, l := range oldest.in.Lines {
 			if l.Checkpoint == checkpoint {
@@ -170,14 +211,14 @@ func (c *reader) pastWith(ctx context.Context, g *graphadapter.Graph, last *last
 		return len(oldest.in.Lines) < protocol.CarriedLines // it is of a run that is here, or of none
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if _, ok, _ := past.Snapshot(checkpoint); !ok && noted {
-		return nil, &thread.Error{Kind: thread.ErrNotFound, Graph: last.graph, Thread: last.thread,
+	if _, ok, _ := of.Snapshot(checkpoint); !ok && noted {
+		return nil, nil, &thread.Error{Kind: thread.ErrNotFound, Graph: last.graph, Thread: last.thread,
 			Message: fmt.Sprintf("checkpoint %q of thread %q is of run %s, which the server has no more", checkpoint, last.thread, made),
 			Do:      "Choose a newer one", Command: []string{"history", last.thread}}
 	}
-	return past, nil
+	return of, earlier, nil
 }
 
 func (c *reader) explainReplay(err error, last *lastRun) error {
@@ -249,7 +290,7 @@ func (c *reader) ExportOf(ctx context.Context, g *graphadapter.Graph, threadID s
 
 // auditRun reads what one run added to the audit.
 func (c *reader) auditRun(ctx context.Context, g *graphadapter.Graph, last *lastRun, id string) ([]approval.Entry, protocol.GraphInput, error) {
-	run, err := c.fetchRun(ctx, last, id)
+	run, err := c.fetchRun(ctx, last.thread, id)
 	if err != nil {
 		return nil, run.in, err
 	}

@@ -165,7 +165,7 @@ func (c *reader) stateAsked(ctx context.Context, last *lastRun) (state protocol.
 
 // stateTold replays an open run in this process. It fails when the graph has reducers that are not here.
 func (c *reader) stateTold(ctx context.Context, last *lastRun) (state protocol.State, err error) {
-	past, err := c.pastOf(ctx, c.graphOr(nil, last), last, func(*chain) bool { return true })
+	past, _, err := c.pastOf(ctx, c.graphOr(nil, last), last, func(*chain) bool { return true })
 	if err != nil {
 		return state, err
 	}

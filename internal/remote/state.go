@@ -24,7 +24,7 @@ func (c *reader) StateOf(ctx context.Context, g *graphadapter.Graph, r thread.St
 	if r.Checkpoint == "" {
 		return c.stateNow(ctx, g, last, r)
 	}
-	past, err := c.pastWith(ctx, g, last, r.Checkpoint)
+	past, _, err := c.pastWith(ctx, g, last, r.Checkpoint)
 	if err != nil {
 		return thread.StateView{}, err
 	}
@@ -119,7 +119,7 @@ func stateOfThread(last *lastRun, program *pregel.Program, th *pregel.Thread, r 
 
 // stateReplayed reads the state from the run's history. noWorker is why nobody was asked.
 func (c *reader) stateReplayed(ctx context.Context, g *graphadapter.Graph, last *lastRun, r thread.StateRequest, noWorker error) (thread.StateView, error) {
-	past, err := c.pastOf(ctx, g, last, func(*chain) bool { return true })
+	past, _, err := c.pastOf(ctx, g, last, func(*chain) bool { return true })
 	var unreadable *workflows.UnreadableError
 	if errors.As(err, &unreadable) {
 		return thread.StateView{}, noWorker
@@ -162,7 +162,7 @@ type earlierState struct {
 
 func (c *reader) stateAt(ctx context.Context, g *graphadapter.Graph, last *lastRun, checkpoint string, use pregel.Use) (earlierState, error) {
 	var at earlierState
-	past, err := c.pastWith(ctx, g, last, checkpoint)
+	past, _, err := c.pastWith(ctx, g, last, checkpoint)
 	if err != nil {
 		return at, err
 	}

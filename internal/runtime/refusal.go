@@ -107,6 +107,17 @@ func NoCheckpoint(graph, threadID, checkpoint string) error {
 		Message: fmt.Sprintf("thread %q has no checkpoint %q", threadID, checkpoint), Do: "List them", Command: []string{"history", threadID}}
 }
 
+// CheckFork refuses a fork that says too little.
+func CheckFork(graph string, r thread.ForkRequest) error {
+	switch {
+	case r.Still && r.As == "":
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Thread: r.Thread, Message: "a copy that stands still needs the id of a new thread"}
+	case !r.Still && r.Checkpoint == "":
+		return NoCheckpoint(graph, r.Thread, "")
+	}
+	return nil
+}
+
 // NoSubgraph says that no subgraph is under way at those nodes.
 func NoSubgraph(graph, threadID string, path []string, cause error) error {
 	return &thread.Error{Kind: thread.ErrNotFound, Graph: graph, Thread: threadID, Node: path[len(path)-1], Cause: cause,

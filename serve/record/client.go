@@ -103,9 +103,10 @@ func (r *Records) Create(ctx context.Context, threadID string, metadata map[stri
 	return r.create(ctx, threadID, put{Create: true, Exists: exists, Metadata: metadata})
 }
 
-// Copied makes a thread that has the state of another one already.
-func (r *Records) Copied(ctx context.Context, threadID string, from Thread) (Thread, error) {
-	return r.create(ctx, threadID, put{Create: true, Metadata: from.Metadata, Graph: from.Graph, Assistant: from.Assistant, Stands: from.Stands})
+// Copied makes a thread that has the state of another one already, and stands as told.
+func (r *Records) Copied(ctx context.Context, threadID string, from Thread, stands string) (Thread, error) {
+	return r.create(ctx, threadID, put{Create: true, Metadata: from.Metadata, Copy: &Thread{Graph: from.Graph, Assistant: from.Assistant, Stands: stands,
+		Origin: from.ID, Named: from.Names(), Hidden: from.Hidden}})
 }
 
 func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread, err error) {
@@ -219,6 +220,26 @@ func (r *Records) Get(ctx context.Context, threadID string) (Thread, error) {
 		err = ErrMissing
 	}
 	return t, explained(err)
+}
+
+// mostOrigins is how many of the threads that a thread was copied from, one from the other, are asked what their runs were.
+const mostOrigins = 10
+
+// Before returns the runs of the threads that a thread was copied from, as far as those are there, the oldest first.
+func (r *Records) Before(ctx context.Context, t Thread) (runs []Run, err error) {
+	for range mostOrigins {
+		if t.Origin == "" {
+			break
+		}
+		if t, err = r.Get(ctx, t.Origin); errors.Is(err, ErrMissing) {
+			return runs, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = slices.Concat(t.Runs, runs)
+	}
+	return runs, nil
 }
 
 // List calls on for each thread that the server's index has, newest first, until it returns false. The index is a moment behind. Threads

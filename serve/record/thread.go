@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -29,6 +30,10 @@ type Thread struct {
 	Edits int64 `json:"edits,omitempty"`
 	// Commands counts the runs that commands began.
 	Commands int64 `json:"commands,omitempty"`
+	// Origin is the thread that this one was copied from, "" for none, and Named the one whose id its checkpoints and tasks are named by,
+	// "" for its own: a copy calls them what its origin does.
+	Origin string `json:"origin,omitempty"`
+	Named  string `json:"named,omitempty"`
 	// Hidden are checkpoints that a rollback took back.
 	Hidden []string `json:"hidden,omitempty"`
 	// Version grows with each change.
@@ -36,6 +41,9 @@ type Thread struct {
 	// Deleted says that the thread is gone.
 	Deleted bool `json:"deleted,omitempty"`
 }
+
+// Names is the id of the thread that the checkpoints and tasks are named by.
+func (t Thread) Names() string { return cmp.Or(t.Named, t.ID) }
 
 // The statuses of a run.
 const (

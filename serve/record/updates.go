@@ -13,10 +13,8 @@ type put struct {
 	Create   bool                       `json:"create,omitempty"`
 	Exists   bool                       `json:"exists,omitempty"` // it may be there
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
-	// Graph, Assistant and Stands are those of a thread that is made as a copy.
-	Graph     string `json:"graph,omitempty"`
-	Assistant string `json:"assistant,omitempty"`
-	Stands    string `json:"stands,omitempty"`
+	// Copy has what a thread that is made as a copy begins with: nil for another.
+	Copy *Thread `json:"copy,omitempty"`
 }
 
 // cancel ends runs.
@@ -58,7 +56,10 @@ func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
 	}
 	if p.Create {
 		k.thread.ID = IDOf(workflow.GetInfo(ctx).WorkflowExecution.ID)
-		k.thread.Graph, k.thread.Assistant, k.thread.Stands = p.Graph, p.Assistant, p.Stands
+		if c := p.Copy; c != nil {
+			k.thread.Graph, k.thread.Assistant, k.thread.Stands = c.Graph, c.Assistant, c.Stands
+			k.thread.Origin, k.thread.Named, k.thread.Hidden = c.Origin, c.Named, c.Hidden
+		}
 		if k.thread.Under == "" {
 			k.thread.Under = k.thread.ID
 		}

@@ -93,8 +93,8 @@ func TestForksOfAThread(t *testing.T) {
 		assert.Equal(t, []string{"a", "b", "c"}, got.Output.Log.Get())
 		assert.Equal(t, branched, rig.HistoryOf(t, th), "the old thread is left alone")
 		theirs := rig.HistoryOf(t, other)
-		require.Len(t, theirs, 4)
-		assert.Equal(t, afterA.Checkpoint, theirs[3].Checkpoint, "it begins with the checkpoint")
+		require.Len(t, theirs, 6)
+		assert.Equal(t, first[2:], theirs[3:], "it begins with the checkpoint, and what led to it")
 		assert.Equal(t, []string{"a"}, rig.LogOf(t, other, superstep.AtCheckpoint(afterA.Checkpoint)))
 
 		_, err = th.Fork(t.Context(), afterA.Checkpoint, as)

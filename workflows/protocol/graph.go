@@ -11,6 +11,14 @@ import (
 	"superstep.dev/job"
 )
 
+// Origin is the checkpoint of another thread with which a thread begins: what that one came by until then is the past of both.
+type Origin struct {
+	Thread string `json:"thread"`
+	// Run is the newest run of that thread when it was copied.
+	Run        string `json:"run"`
+	Checkpoint string `json:"checkpoint"`
+}
+
 // GraphInput is the input of a graph's run. A graph's name and an input are all that a new thread needs; everything else has a
 // default that the run decides on. What a run must know of its past is in it too, so that a run can be continued as a new one,
 // retried or forked by giving the same shape again.
@@ -68,6 +76,10 @@ type GraphInput struct {
 	Cancel *CancelBehind `json:"cancel,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
 	Previous string `json:"previous,omitempty"`
+	// Origin is where the thread was copied from; nil in every run but the first of a copy, and in threads that are none.
+	Origin *Origin `json:"origin,omitempty"`
+	// Still makes the run do nothing: the thread stands where State stood.
+	Still bool `json:"still,omitempty"`
 	// Asked is who asked for the run, and why.
 	Asked Asked `json:"asked,omitzero"`
 	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
