@@ -208,6 +208,7 @@ func newStart(g *graphadapter.Graph, thread string, input any, o runOptions) (ru
 		if err := g.CheckInput(r.Input); err != nil {
 			return runtime.Start{}, err
 		}
+		r.Checked = true
 	}
 	return r, nil
 }

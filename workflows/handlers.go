@@ -292,6 +292,9 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 	if err := boundedAsked(req.Asked); err != nil {
 		return err
 	}
+	if req.Begun {
+		return protocol.Refuse(protocol.ErrTypeInputWanted, "the run has not begun with this request: send it with its input")
+	}
 	if r.life.State.Paused != nil {
 		return protocol.Refuse(protocol.ErrTypeBusy, "%s", r.life.PausedBy())
 	}

@@ -100,7 +100,7 @@ func (c *Threads) admitStart(ctx context.Context, g *graphadapter.Graph, req *ru
 	if g == nil {
 		g = c.known(req.Graph)
 	}
-	if g != nil && req.Input != nil && (g.CheckInput == nil || g.CheckInput(req.Input) == nil) {
+	if req.Checked || g != nil && req.Input != nil && (g.CheckInput == nil || g.CheckInput(req.Input) == nil) {
 		ask.Input = nil
 	}
 	reply, err := c.admission(ctx, ask)

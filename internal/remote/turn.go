@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/internal/tracing"
 	"superstep.dev/thread"
@@ -54,8 +55,9 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 			return runtime.Resting(view, err)
 		}
 	}
+	first := !c.invoked.within(req.Thread, endedFor)
 	c.invoked.note(req.Thread, true)
-	rest, err := c.startOrTurn(ctx, req)
+	rest, err := c.startOrTurn(ctx, req, first)
 	if errors.Is(err, errEnded) {
 		c.ended.note(req.Thread, true)
 		return runtime.Resting(c.StartRun(ctx, g, req))
@@ -65,8 +67,9 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 
 // startOrTurn gives a thread new input by update-with-start, and returns when the run rests. The start carries the input, and the
 // update has the same id as the input: a run that has begun with it is given nothing twice, and a caller who is lost between
-// the two loses nothing. It fails with errEnded when the thread's last run is over.
-func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (runtime.Rest, error) {
+// the two loses nothing. It fails with errEnded when the thread's last run is over. A long input of what seems to be a new thread
+// travels with the start alone: a run that was open already asks for it.
+func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start, first bool) (runtime.Rest, error) {
 	since := time.Now()
 	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
 	in := protocol.GraphInput{Graph: req.Graph, ID: cmp.Or(req.ID, uuid.NewString()), Input: input, Asked: asked, Noted: req.Served, Trace: tracing.Carried(ctx)}
@@ -74,6 +77,12 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (runtime.R
 	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked, Trace: in.Trace}
 	w := c.waiterFor(req.Thread)
 	w.input = turn.Input.Value
+	if first && len(req.Input) >= longInput {
+		turn.Input, turn.Begun = protocol.Input{}, true
+		if req.Checked {
+			w.has = listsOf(req.Input)
+		}
+	}
 	turn.RestRequest = w.request(true)
 	fields, err := memoFields(in, in.ID)
 	if err != nil {
@@ -102,7 +111,8 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (runtime.R
 	switch {
 	case errors.As(err, &already):
 		return runtime.Rest{}, errEnded
-	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err)):
+	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err) || protocol.WantsInput(err)):
+		turn.Input, turn.Begun = input, false
 		return c.turnAgain(ctx, w, last, turn, since, err)
 	default:
 		err = c.explainUpdate(ctx, err, req.Thread)
@@ -111,6 +121,20 @@ func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start) (runtime.R
 		return runtime.Rest{}, err
 	}
 	return w.shown(ctx, run, reply)
+}
+
+// longInput is the size from which an input is not sent twice, in bytes.
+const longInput = 16 << 10
+
+// listsOf are the long lists of an input that its graph takes: what a new thread has of them in the end goes on behind them.
+func listsOf(input pregel.Value) map[string]*pregel.HadList {
+	lists := map[string]*pregel.HadList{}
+	for name, v := range protocol.GivenBy(input) {
+		if had := pregel.HadOf(pregel.Hold(v), nil); had != nil {
+			lists[name] = had
+		}
+	}
+	return lists
 }
 
 // turnAgain goes on with a turn whose call had no outcome, because of why: it takes longer, or nobody takes it. A run that the call

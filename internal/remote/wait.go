@@ -152,8 +152,10 @@ func (w waiter) complete(s *protocol.Standing) map[string]pregel.Held {
 	}
 	long := map[string]pregel.Held{}
 	var given map[string]pregel.Value
-	if sent, err := json.Marshal(w.input); err == nil && len(s.Grown) > 0 { // as the run got it
-		given = protocol.GivenBy(sent)
+	if slices.ContainsFunc(slices.Collect(maps.Values(s.Grown)), func(g pregel.Grown) bool { return g.Given }) {
+		if sent, err := json.Marshal(w.input); err == nil { // as the run got it
+			given = protocol.GivenBy(sent)
+		}
 	}
 	for name, grown := range s.Grown {
 		v, ok := grown.Value(w.has[name], given[name])

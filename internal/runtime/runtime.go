@@ -78,6 +78,8 @@ type Start struct {
 	Rest bool
 	// served is the fingerprint of the graph as a worker served it when it was asked about the request.
 	Served string
+	// Checked says that the graph's input check has taken the input.
+	Checked bool
 }
 
 // TurnsIdle is how long a run that its thread was invoked for again is kept open for further turns, unless its caller says otherwise.

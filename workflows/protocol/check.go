@@ -123,6 +123,12 @@ func Refuse(kind, format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
 }
 
+// WantsInput reports whether a request that has left out its input was refused for that: see InvokeRequest.Begun.
+func WantsInput(err error) bool {
+	var refused *temporal.ApplicationError
+	return errors.As(err, &refused) && refused.Type() == ErrTypeInputWanted
+}
+
 // RefusedEarly reports whether an update was refused with what may have been true only before the run handled what its caller
 // had seen. A worker that does not keep the run in memory answers a query with every event there is, those included that no
 // workflow task has handled; and the task that handles them hands updates to their validators first. So who was refused this

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"encoding/json"
 	"time"
 
 	"superstep.dev/approval"
@@ -51,6 +50,9 @@ type InvokeRequest struct {
 	// Graph is the graph that the request is for: the run of another one refuses it. "" is for any.
 	Graph string `json:"graph,omitempty"`
 	Input
+	// Begun leaves out the input: it is that of a run which has begun with the request of this ID, as its GraphInput says. Another run
+	// refuses it with ErrTypeInputWanted.
+	Begun bool `json:"begun,omitempty"`
 	// State replaces the thread's state by an earlier one of its own, to run again from there; nil goes on from the newest.
 	State pregel.Value `json:"state,omitempty"`
 	// Settings are those of the run from now on; nil keeps what it has.
@@ -70,10 +72,13 @@ type RestRequest struct {
 	Has map[string]pregel.Had `json:"has,omitempty"`
 }
 
-// GivenBy are the values of an input, by their channels; of one that is no object there are none.
+// GivenBy are the values of an input, which is JSON, by their channels; of one that is no object there are none.
 func GivenBy(input pregel.Value) map[string]pregel.Value {
-	var given map[string]pregel.Value
-	_ = json.Unmarshal(input, &given)
+	if len(input) == 0 || input[0] != '{' {
+		return nil
+	}
+	given := map[string]pregel.Value{}
+	pregel.EachMember(input, func(name string, v pregel.Value) { given[name] = v })
 	return given
 }
 

@@ -140,6 +140,8 @@ const (
 	// AnswerRefusal.
 	ErrTypeNotAllowed = "superstep.AnswerNotAllowed"
 	ErrTypeBusy       = "superstep.RunBusy"
+	// ErrTypeInputWanted: the run has not begun with the request that leaves out its input; send it with the input.
+	ErrTypeInputWanted = "superstep.InputWanted"
 	// ErrTypeNotFailed: there is nothing to retry.
 	ErrTypeNotFailed = "superstep.NotFailed"
 	// ErrTypeBadUpdate: an update of the state cannot be applied; nothing was.
