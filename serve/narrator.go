@@ -38,6 +38,8 @@ type narrator struct {
 	asked map[string]bool
 	// waits are the subgraphs that ended in a question: clients know their end behind that of the root graph.
 	waits []happened
+	// again are the values beside the questions, which clients are told once more behind the end of the root graph.
+	again []happened
 }
 
 // saying is a message that a task streams.
@@ -86,7 +88,7 @@ func (n *narrator) ended(run *record.Run) []happened {
 	case run.Status == record.Success && run.Stands != record.Waits:
 		data["event"] = "completed"
 	}
-	return append([]happened{lifecycle([]string{}, at, data)}, n.waits...)
+	return slices.Concat([]happened{lifecycle([]string{}, at, data)}, n.again, n.waits)
 }
 
 // rest says what was still under way when the run's parts had come to their end.
@@ -120,7 +122,9 @@ func (n *narrator) of(p thread.Part) []happened {
 	}
 	switch p.Mode {
 	case thread.StreamValues:
-		if !asksBeside(p.Data) {
+		if values, asks := besideQuestions(p.Data); asks {
+			n.again = append(n.again, happened{channel: channelValues, method: channelValues, space: n.space(p.Namespace), at: p.Time, data: n.values(values)})
+		} else {
 			add(channelValues, n.values(p.Data))
 		}
 		out = append(out, entered...) // clients know a subgraph's first values before its beginning
@@ -140,10 +144,15 @@ func (n *narrator) of(p thread.Part) []happened {
 	return out
 }
 
-// asksBeside reports whether values are told once more, for the questions beside them: those have events of their own.
-func asksBeside(values json.RawMessage) bool {
+// besideQuestions are the values of a part that tells them once more, for the questions beside them: those have events of their own. It
+// reports false for other values.
+func besideQuestions(values json.RawMessage) (json.RawMessage, bool) {
 	var all object
-	return json.Unmarshal(values, &all) == nil && all["__interrupt__"] != nil
+	if json.Unmarshal(values, &all) != nil || all["__interrupt__"] == nil {
+		return nil, false
+	}
+	delete(all, "__interrupt__")
+	return raw(all), true
 }
 
 // entered says that subgraphs have begun that a part is the first of.

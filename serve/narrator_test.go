@@ -95,7 +95,7 @@ func TestSubgraphsOfTasks(t *testing.T) {
 		"input.requested 1 q-1",
 	}, narrate(n, values("1/sub:0"), values("1/sub:1"), thread.Part{Mode: thread.StreamValues, Namespace: []string{"1/sub:0"}, Data: json.RawMessage(asks)}, wrote("1/sub:1", `{"sub": {}}`), wrote("1/sub:0|2/ask", asks, "1/sub:0"), wrote("1/sub:0", asks)))
 	require.Empty(t, n.rest(nil))
-	require.Equal(t, []string{"lifecycle 0 interrupted", "lifecycle 1 interrupted"}, brief(n.ended(nil)))
+	require.Equal(t, []string{"lifecycle 0 interrupted", "values 1", "lifecycle 1 interrupted"}, brief(n.ended(nil)))
 	require.Equal(t, "sub", n.space([]string{"1/sub:0"})[0][:3])
 }
 

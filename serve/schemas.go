@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"superstep.dev/graphadapter"
@@ -40,10 +41,10 @@ var messagesSchema = raw(map[string]any{"type": "array", "title": "Messages", "i
 // schemasOf are the schemas of a graph, from what a worker knows of its types. Where it knows none they name the fields alone.
 func schemasOf(spec *pregel.Spec, known graphadapter.Schemas) schemasOut {
 	conversations := channelsOf(spec, nil)
-	all := namesOf(spec)
+	all, required := namesOf(spec), requiredOf(spec, conversations)
 	out := schemasOut{
-		Input:   shownSchema(spec.Name, known.Input, orAll(spec.Input, all), requiredOf(spec, conversations), conversations),
-		Output:  shownSchema(spec.Name, known.Output, orAll(spec.Output, all), nil, conversations),
+		Input:   shownSchema(spec.Name, known.Input, orAll(spec.Input, all), required, conversations),
+		Output:  shownSchema(spec.Name, known.Output, orAll(spec.Output, all), required, conversations),
 		State:   shownSchema(spec.Name, known.State, all, nil, conversations),
 		Config:  raw(objectSchema{Title: "Configurable", Type: "object", Properties: object{}}),
 		Context: raw(nil),
@@ -61,7 +62,7 @@ func orAll(names, all []string) []string {
 	return names
 }
 
-// requiredOf are the fields that a graph's input has to have: all of an input that is less than the state, and a conversation that is all
+// requiredOf are the fields that a graph's input has to have, and that its output has therefore: all of an input that is less than the state, and a conversation that is all
 // there is. Of a whole state as the input none has to be there: a run goes on with what the thread has.
 func requiredOf(spec *pregel.Spec, conversations map[string]bool) []string {
 	names := inputOf(spec)
@@ -87,7 +88,8 @@ func shownSchema(graph string, known json.RawMessage, names, required []string, 
 			properties[n] = messagesSchema
 		}
 	}
-	return raw(objectSchema{Title: graph, Type: "object", Properties: properties, Required: required})
+	there := slices.DeleteFunc(slices.Clone(required), func(name string) bool { return properties[name] == nil })
+	return raw(objectSchema{Title: graph, Type: "object", Properties: properties, Required: there})
 }
 
 func (s assistants) schemas(ctx context.Context, graph string) (*pregel.Spec, graphadapter.Schemas, error) {
