@@ -13,7 +13,6 @@ import (
 
 	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
-	"superstep.dev/thread"
 )
 
 func (s *Server) threadRoutes() []route {
@@ -384,20 +383,7 @@ func (s *Server) copyThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id = own.String()
-	_, err = s.client.Fork(r.Context(), thread.ForkRequest{Thread: t.Under, As: id, Still: true, By: by(r.Context())})
-	stands := ""
-	switch {
-	case err == nil:
-		v, err := s.client.State(r.Context(), thread.StateRequest{Thread: id})
-		if err != nil {
-			return err
-		}
-		stands = record.StandsOf(v)
-	case !errors.Is(err, thread.ErrNotFound): // a thread without a state
-		return err
-	}
-	made, err := s.records.Copied(r.Context(), id, t, stands)
+	made, err := s.records.Copy(r.Context(), own.String(), t, by(r.Context()))
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ const (
 	activityStop     = "stop"
 	activityRollback = "rollback"
 	activityErase    = "erase"
+	activityCopy     = "copy"
 	activityWebhook  = "webhook"
 )
 
@@ -46,6 +47,7 @@ type Threads interface {
 	State(ctx context.Context, r thread.StateRequest) (thread.StateView, error)
 	History(ctx context.Context, r thread.HistoryRequest) ([]thread.CheckpointView, error)
 	Update(ctx context.Context, r thread.UpdateRequest) (thread.StateView, error)
+	Fork(ctx context.Context, r thread.ForkRequest) (thread.View, error)
 	Effects(ctx context.Context, r thread.EffectsRequest) (thread.EffectsView, error)
 	Offset(v thread.View) string
 }
@@ -276,6 +278,24 @@ func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
 	}
 	b.Stands = StandsOf(state)
 	return b, nil
+}
+
+// copy makes a thread that stands where another one stands, and returns how. One without a checkpoint leaves nothing to stand at.
+func (a *activities) copy(ctx context.Context, from, as, by string) (stands string, err error) {
+	state, err := a.threads.State(ctx, thread.StateRequest{Thread: as})
+	if errors.Is(err, thread.ErrNotFound) { // else an attempt before has made it
+		_, failed := a.threads.Fork(ctx, thread.ForkRequest{Thread: from, As: as, Still: true, By: by})
+		if errors.Is(failed, thread.ErrNotFound) {
+			return "", nil
+		}
+		if state, err = a.threads.State(ctx, thread.StateRequest{Thread: as}); failed != nil && errors.Is(err, thread.ErrNotFound) {
+			err = failed
+		}
+	}
+	if err != nil {
+		return "", told(err)
+	}
+	return StandsOf(state), nil
 }
 
 // erase asks the server to delete all runs of a thread, which it does in its own time: those that its index has, and the newest.

@@ -48,7 +48,7 @@ func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Recor
 	w.RegisterWorkflowWithOptions(Keep, workflow.RegisterOptions{Name: Workflow})
 	a := &activities{threads: threads, temporal: c, cfg: cfg}
 	for name, do := range map[string]any{activityBegin: a.begin, activitySettle: a.settle, activityStop: a.stop,
-		activityRollback: a.rollback, activityErase: a.erase, activityWebhook: a.webhook} {
+		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityWebhook: a.webhook} {
 		w.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
 	return &Records{temporal: c, cfg: cfg}
@@ -103,10 +103,11 @@ func (r *Records) Create(ctx context.Context, threadID string, metadata map[stri
 	return r.create(ctx, threadID, put{Create: true, Exists: exists, Metadata: metadata})
 }
 
-// Copied makes a thread that has the state of another one already, and stands as told.
-func (r *Records) Copied(ctx context.Context, threadID string, from Thread, stands string) (Thread, error) {
-	return r.create(ctx, threadID, put{Create: true, Metadata: from.Metadata, Copy: &Thread{Graph: from.Graph, Assistant: from.Assistant, Stands: stands,
-		Origin: from.ID, Named: from.Names(), Hidden: from.Hidden}})
+// Copy makes a thread that stands where another one stands, with its history. A server that is killed meanwhile has made it, or leaves
+// the rest to another one.
+func (r *Records) Copy(ctx context.Context, threadID string, of Thread, by string) (Thread, error) {
+	return r.create(ctx, threadID, put{Create: true, Metadata: of.Metadata, By: by,
+		Copy: &Thread{ID: of.ID, Under: of.Under, Named: of.Named, Graph: of.Graph, Assistant: of.Assistant, Hidden: of.Hidden}})
 }
 
 func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread, err error) {

@@ -13,8 +13,9 @@ type put struct {
 	Create   bool                       `json:"create,omitempty"`
 	Exists   bool                       `json:"exists,omitempty"` // it may be there
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
-	// Copy has what a thread that is made as a copy begins with: nil for another.
+	// Copy is the thread that this one is made as a copy of, nil for none, and By who wants that.
 	Copy *Thread `json:"copy,omitempty"`
+	By   string  `json:"by,omitempty"`
 }
 
 // cancel ends runs.
@@ -56,12 +57,16 @@ func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
 	}
 	if p.Create {
 		k.thread.ID = IDOf(workflow.GetInfo(ctx).WorkflowExecution.ID)
-		if c := p.Copy; c != nil {
-			k.thread.Graph, k.thread.Assistant, k.thread.Stands = c.Graph, c.Assistant, c.Stands
-			k.thread.Origin, k.thread.Named, k.thread.Hidden = c.Origin, c.Named, c.Hidden
-		}
 		if k.thread.Under == "" {
 			k.thread.Under = k.thread.ID
+		}
+	}
+	if c := p.Copy; p.Create && c != nil {
+		k.thread.Graph, k.thread.Assistant, k.thread.Hidden = c.Graph, c.Assistant, c.Hidden
+		k.thread.Origin, k.thread.Named = c.ID, c.Names()
+		if err := workflow.ExecuteActivity(brief(ctx), activityCopy, c.Under, k.thread.Under, p.By).Get(ctx, &k.thread.Stands); err != nil {
+			k.thread.Deleted = true // nobody knows it yet
+			return k.told(), err
 		}
 	}
 	//workflowcheck:ignore A copy does not depend on the order in which the members come.

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"net/http"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -121,4 +125,47 @@ func TestACopyOfNothing(t *testing.T) {
 	require.Equal(t, "idle", w.status(as))
 	require.Equal(t, 200, w.ask("POST", "/threads/"+as+"/runs/wait", object{"assistant_id": "refund", "input": object{"order_id": "o-2"}}, nil))
 	require.Equal(t, "interrupted", w.status(as))
+}
+
+// A server that is killed while it copies has made the copy, or leaves the rest to the next one: what is found stands where the thread stands.
+func TestACopyOfAKilledServer(t *testing.T) {
+	w := newWorld(t)
+	var made struct {
+		ID string `json:"thread_id"`
+	}
+	mark := object{"copied": uuid.NewString()}
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"metadata": mark}, &made))
+	require.Equal(t, 200, w.ask("POST", "/threads/"+made.ID+"/runs/wait", object{"assistant_id": "refund", "input": object{"order_id": "o-2"}}, nil))
+	before := w.history(made.ID)
+	for i := range 6 {
+		request := w.request("POST", "/threads/"+made.ID+"/copy", nil)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			if answer, err := http.DefaultClient.Do(request); err == nil {
+				_ = answer.Body.Close()
+			}
+		}()
+		select {
+		case <-sent:
+		case <-time.After(time.Duration(i*i) * time.Millisecond):
+		}
+		require.NoError(t, w.serve.Kill())
+		<-sent
+		w.startServe()
+	}
+	w.eventually("every copy stands", func() bool {
+		var found []struct {
+			ID     string `json:"thread_id"`
+			Status string `json:"status"`
+		}
+		require.Equal(t, 200, w.ask("POST", "/threads/search", object{"metadata": mark, "limit": 100}, &found))
+		for _, f := range found {
+			if f.Status != "interrupted" || !assert.ObjectsAreEqual(before, w.history(f.ID)) {
+				return false
+			}
+		}
+		t.Log(len(found)-1, "of 6 were copied")
+		return true
+	})
 }
