@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -14,7 +15,7 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// lingersFor is how long a graph is remembered whose run did not end in its first workflow task: it takes fewer calls to begin
+// lingersFor is how long a graph, in a mode, is remembered whose run did not end in its first workflow task: it takes fewer calls to begin
 // another one together with the wait for it. To be wrong costs a call.
 const lingersFor = time.Minute
 
@@ -25,7 +26,12 @@ type here struct{ *Threads }
 // worker with the reply to the start, and the worker's own call says that it has ended.
 func (c here) may(req runtime.Start) bool {
 	return !req.KeepOpen && c.cfg.Identity == "" && acked.Served(c.temporal, c.cfg.TaskQueue) && !c.invoked.within(req.Thread, endedFor) &&
-		!c.lingers.within(req.Graph, lingersFor)
+		!c.lingers.within(inMode(req), lingersFor)
+}
+
+// inMode names the graph of a request, and how it is to run: one that ends in its first workflow task in one mode may not in another.
+func inMode(req runtime.Start) string {
+	return fmt.Sprint(req.Graph, "/", req.Durability, "/", req.Fused)
 }
 
 // start begins a thread, and returns when its run has ended, where a worker of this process ends it in its first workflow task;
@@ -39,7 +45,7 @@ func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error)
 	}
 	end, eager := watch.Wait(ctx, WorkflowTaskTimeout)
 	if end == nil {
-		c.lingers.note(req.Graph, eager)
+		c.lingers.note(inMode(req), eager)
 		return view, ctx.Err()
 	}
 	ended, err := c.endedAs(ctx, view, end)

@@ -49,7 +49,7 @@ type server struct {
 	outputs    outputs
 	endings    endings
 	invoked    lately // threads that this client has invoked
-	lingers    lately // graphs of which a run did not end in its first workflow task
+	lingers    lately // graphs, each in a mode, of which a run did not end in its first workflow task
 }
 
 // lately remembers when something was last known of the latest names. It is safe for concurrent use.
