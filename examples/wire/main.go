@@ -188,6 +188,8 @@ func meaning(kind string) string {
 		return "somebody else may"
 	case "superstep.RunBusy":
 		return "send it again later"
+	case "superstep.InputWanted":
+		return "send it with its input"
 	case "superstep.NodeFailed", "superstep.RunFailed", "superstep.JobFailed":
 		return "it failed"
 	}

@@ -112,6 +112,7 @@ func (p *program) keepsARunOpen() {
 	p.until(thread, "outline", "end", finished)
 	_, _ = p.update(thread, "resume", object{"id": "r-2", "question": question, "value": true}) // too late
 	_, _ = p.update(thread, "retry", object{"id": "t-1"})                                       // nothing failed
+	_, _ = p.update(thread, "invoke", object{"id": "i-0", "begun": true})                       // the run has begun with another one
 
 	_, err = p.update(thread, "invoke", object{"id": "i-2", "input": object{"do": "fail"}})
 	must(err)
