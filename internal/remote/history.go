@@ -61,16 +61,7 @@ func (c *reader) historyAsked(ctx context.Context, last *lastRun, r thread.Histo
 
 // joinLines adds the checkpoints of earlier runs, as they were noted, to those that were replayed, newest first.
 func joinLines(replayed []past.Checkpoint, earlier []protocol.Line) []past.Checkpoint {
-	out := make([]past.Checkpoint, 0, len(replayed)+len(earlier))
-	noted := map[string]bool{}
-	for _, l := range earlier {
-		noted[l.Checkpoint] = true
-	}
-	for _, c := range replayed {
-		if !noted[c.Checkpoint] { // a run's first is often its predecessor's last
-			out = append(out, c)
-		}
-	}
+	out := notNoted(replayed, earlier)
 	for _, l := range slices.Backward(earlier) {
 		next := l.Next
 		if next == nil {
@@ -88,15 +79,8 @@ func linesUntil(of *past.Past, earlier []protocol.Line, checkpoint string) ([]pr
 	if err != nil {
 		return nil, err
 	}
-	noted := map[string]bool{}
-	for _, l := range earlier {
-		noted[l.Checkpoint] = true
-	}
-	lines := earlier
-	for _, c := range slices.Backward(made) {
-		if noted[c.Checkpoint] {
-			continue
-		}
+	lines := slices.Clone(earlier)
+	for _, c := range slices.Backward(notNoted(made, earlier)) {
 		l := protocol.Line{Step: c.Step, Checkpoint: c.Checkpoint, Parent: c.Parent, Source: c.Source, Ran: c.Ran, Wrote: c.Wrote, Next: c.Next, Run: c.Run}
 		if !c.When.IsZero() {
 			l.At = c.When.UnixMilli()
@@ -107,6 +91,15 @@ func linesUntil(of *past.Past, earlier []protocol.Line, checkpoint string) ([]pr
 		lines = lines[:last+1]
 	}
 	return lines[max(0, len(lines)-protocol.CarriedLines):], nil
+}
+
+// notNoted are the checkpoints that were replayed and not noted of earlier runs: a run's first is often its predecessor's last.
+func notNoted(replayed []past.Checkpoint, earlier []protocol.Line) []past.Checkpoint {
+	noted := map[string]bool{}
+	for _, l := range earlier {
+		noted[l.Checkpoint] = true
+	}
+	return slices.DeleteFunc(slices.Clone(replayed), func(c past.Checkpoint) bool { return noted[c.Checkpoint] })
 }
 
 // chain is a thread's runs, newest first, as far as they have been fetched.

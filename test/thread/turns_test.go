@@ -45,6 +45,18 @@ func counted(t *testing.T, work *rig.Server) (*superstep.Client, *counter) {
 	return c, calls
 }
 
+// taking is a server with a worker of a graph, and a client that knows the worker, whose calls are counted from now on.
+func taking(t *testing.T, g *superstep.Graph[rig.Counter]) (work *rig.Server, c *superstep.Client, calls *counter) {
+	t.Helper()
+	work = rig.NewServer(t)
+	work.Work(g)
+	c, calls = counted(t, work)
+	_, err := g.Thread(c, work.Queue+"-first").Invoke(t.Context(), rig.Wrote("hello"))
+	require.NoError(t, err)
+	t.Log("the first call of a client:", calls.take())
+	return work, c, calls
+}
+
 // runOf is a thread's newest run, and whether it is open.
 func runOf(t *testing.T, s *rig.Server, threadID string) (id string, open bool) {
 	t.Helper()
@@ -58,13 +70,8 @@ func runOf(t *testing.T, s *rig.Server, threadID string) (id string, open bool) 
 // the workers. What it is told is what anybody would be shown.
 func TestACallerPaysForOneCall(t *testing.T) {
 	t.Parallel()
-	work := rig.NewServer(t)
 	g := turns()
-	work.Work(g)
-	c, calls := counted(t, work)
-	_, err := g.Thread(c, work.Queue+"-first").Invoke(t.Context(), rig.Wrote("hello"))
-	require.NoError(t, err)
-	t.Log("the first call of a client:", calls.take())
+	work, c, calls := taking(t, g)
 
 	th := g.Thread(c, work.Queue)
 	r, err := th.Invoke(t.Context(), rig.Wrote("ask"))
@@ -128,13 +135,8 @@ func TestAWaiterIsShownWhatEverybodyIs(t *testing.T) {
 // takes an open thread for a new one is asked for the input, and each turn counts once.
 func TestALongInputIsSentOnce(t *testing.T) {
 	t.Parallel()
-	work := rig.NewServer(t)
 	g := turns()
-	work.Work(g)
-	c, calls := counted(t, work)
-	_, err := g.Thread(c, work.Queue+"-first").Invoke(t.Context(), rig.Wrote("hello"))
-	require.NoError(t, err)
-	calls.take()
+	work, c, calls := taking(t, g)
 
 	long := make([]string, 4000)
 	for i := range long {
