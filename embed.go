@@ -44,7 +44,7 @@ func ExecuteGraph[Out any](ctx workflow.Context, g *Graph[Out], input any, opts 
 		return f
 	}
 	if child.WorkflowTaskTimeout == 0 {
-		child.WorkflowTaskTimeout = remote.WorkflowTaskTimeout
+		child.WorkflowTaskTimeout = protocol.WorkflowTaskTimeout
 	}
 	if child.ParentClosePolicy == enumspb.PARENT_CLOSE_POLICY_UNSPECIFIED {
 		child.ParentClosePolicy = enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL

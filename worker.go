@@ -19,7 +19,6 @@ import (
 	"superstep.dev/internal/acked"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/nexttask"
-	"superstep.dev/internal/remote"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/internal/serving"
 	"superstep.dev/internal/tracing"
@@ -34,6 +33,11 @@ import (
 // stickyTimeout is how long a lost worker's runs wait for it before any other takes them. The SDK's 5 s are most of a
 // recovery on a stock server.
 const stickyTimeout = time.Second
+
+// deadlockTimeout is how long the SDK lets a workflow run without a pause. Only our own code and reducers run there. The SDK's second is
+// less than a slow machine may need for a state near its bound, each time anew, while the server gives such a task more time with each
+// attempt.
+const deadlockTimeout = 10 * time.Second
 
 // pollers is how many long polls a worker keeps open for each kind of task: a server's queue has four partitions by
 // default, and with fewer pollers than that a task may wait for one to come round.
@@ -57,7 +61,7 @@ type WorkerConfig struct {
 	// Transport takes what nodes emit to the readers of streams while the nodes run; nil for with their results only.
 	Transport live.Transport
 	// Options are Temporal's own. Zero fields get defaults that make recovery fast: StickyScheduleToStartTimeout 1 s,
-	// five pollers, a DeadlockDetectionTimeout as long as a workflow task, and 30 s of WorkerStopTimeout to drain.
+	// five pollers, 10 s of DeadlockDetectionTimeout, and 30 s of WorkerStopTimeout to drain.
 	Options worker.Options
 	// DataConverter encodes and decodes what is stored; nil means Temporal's default. It must be that of the clients. With
 	// one, errors are encoded by it too: the worker then makes a Temporal client of its own over the connection of the given
@@ -170,9 +174,7 @@ func (w *Worker) options() worker.Options {
 		o.StickyScheduleToStartTimeout = stickyTimeout
 	}
 	if o.DeadlockDetectionTimeout == 0 {
-		// Only our own code and reducers run in a workflow. The SDK's second is less than a slow machine may need for a
-		// state near its bound, each time anew; after this long the server gives the task away anyway.
-		o.DeadlockDetectionTimeout = remote.WorkflowTaskTimeout
+		o.DeadlockDetectionTimeout = deadlockTimeout
 	}
 	if o.WorkerStopTimeout == 0 {
 		o.WorkerStopTimeout = 30 * time.Second

@@ -174,15 +174,12 @@ func (p *people) leaveNotices(ctx workflow.Context) {
 	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:        "superstep.notices/" + p.checkpoints.run,
-		ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON, WorkflowTaskTimeout: noticesTaskTimeout,
+		ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON, WorkflowTaskTimeout: protocol.WorkflowTaskTimeout,
 	})
 	if err := workflow.ExecuteChildWorkflow(ctx, protocol.NoticesWorkflow, left).GetChildWorkflowExecution().Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("what was not told is not told any more", "notices", len(left), "error", err)
 	}
 }
-
-// noticesTaskTimeout is how long a lost worker keeps a workflow task.
-const noticesTaskTimeout = 3 * time.Second
 
 // Notices tells what a run that has ended has not told.
 func (*Graphs) Notices(ctx workflow.Context, left []life.Untold) error {

@@ -71,7 +71,7 @@ func main() {
 func (p *program) start(kind, id string, input any) client.WorkflowRun {
 	run, err := p.client.ExecuteWorkflow(p.ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: p.queue,
-		WorkflowTaskTimeout:                      3 * time.Second, // how long a lost worker keeps the run
+		WorkflowTaskTimeout:                      2 * time.Second, // how long a lost worker keeps the run
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, kind, input)

@@ -66,7 +66,7 @@ func (p *program) takesTurns() {
 	start := object{"graph": p.graph, "id": turn["id"], "input": turn["input"]}
 	handle, err := p.client.UpdateWithStartWorkflow(p.ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: p.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-			ID: thread, TaskQueue: p.queue, WorkflowTaskTimeout: 3 * time.Second,
+			ID: thread, TaskQueue: p.queue, WorkflowTaskTimeout: 2 * time.Second,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		}, "superstep.graph", start),

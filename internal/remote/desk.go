@@ -175,7 +175,7 @@ func (c *server) somebodyPolls(ctx context.Context, graph, queue string) error {
 func (c *server) openDesk(ctx context.Context, id string) error {
 	_, err := patiently(ctx, c, "", func() (client.WorkflowRun, error) {
 		return c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: id, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: WorkflowTaskTimeout,
+			ID: id, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: protocol.WorkflowTaskTimeout,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		}, protocol.DeskWorkflow)
 	})

@@ -43,7 +43,7 @@ func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error)
 	if err != nil {
 		return view, err
 	}
-	end, eager := watch.Wait(ctx, WorkflowTaskTimeout)
+	end, eager := watch.Wait(ctx, protocol.WorkflowTaskTimeout)
 	if end == nil {
 		c.lingers.note(inMode(req), eager)
 		return view, ctx.Err()

@@ -43,7 +43,7 @@ var overlaps = map[thread.Overlap]enumspb.ScheduleOverlapPolicy{thread.OverlapSk
 // ScheduleAction is what a schedule does to begin runs.
 func ScheduleAction(threadID, queue string, in protocol.GraphInput) *client.ScheduleWorkflowAction {
 	return &client.ScheduleWorkflowAction{ID: threadID, Workflow: protocol.GraphWorkflow, Args: []any{in}, TaskQueue: queue,
-		WorkflowTaskTimeout: WorkflowTaskTimeout, Memo: map[string]any{protocol.MemoGraph: in.Graph}}
+		WorkflowTaskTimeout: protocol.WorkflowTaskTimeout, Memo: map[string]any{protocol.MemoGraph: in.Graph}}
 }
 
 func badSchedule(r thread.ScheduleRequest, format string, args ...any) error {

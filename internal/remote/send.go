@@ -140,10 +140,6 @@ func (c *server) signal(ctx context.Context, last *lastRun, name string, arg any
 // newCall names one call, so that its outcome can be told from that of a call before.
 func newCall() string { return rand.Text()[:16] }
 
-// workflowTaskTimeout is how long a lost worker keeps a run's workflow task; the default of 10 s would be most of the
-// time that a recovery takes.
-const WorkflowTaskTimeout = 3 * time.Second
-
 // execute starts an execution and returns its run. It fails with a WorkflowExecutionAlreadyStarted when it was not this
 // call that started it; shared says that other calls may have sent the same request id.
 func (c *server) execute(ctx context.Context, start *workflowservice.StartWorkflowExecutionRequest, call string, shared bool) (string, error) {
@@ -218,7 +214,7 @@ func (c *server) executionRequest(id, workflowType string, in any, memo *commonp
 		Namespace: c.cfg.Namespace, WorkflowId: id, Identity: c.cfg.Identity,
 		WorkflowType: &commonpb.WorkflowType{Name: workflowType},
 		TaskQueue:    &taskqueuepb.TaskQueue{Name: c.cfg.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
-		Input:        input, RequestId: uuid.NewString(), WorkflowTaskTimeout: durationpb.New(WorkflowTaskTimeout),
+		Input:        input, RequestId: uuid.NewString(), WorkflowTaskTimeout: durationpb.New(protocol.WorkflowTaskTimeout),
 		// A thread that is not known to have run must really be new.
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,

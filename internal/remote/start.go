@@ -230,7 +230,7 @@ func (c *Threads) startNew(ctx context.Context, thread string, in protocol.Graph
 // startOptions start the first run of a thread.
 func (c *server) startOptions(thread, graph string, memo map[string]string, has protocol.Found) client.StartWorkflowOptions {
 	options := client.StartWorkflowOptions{
-		ID: thread, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: WorkflowTaskTimeout,
+		ID: thread, TaskQueue: c.cfg.TaskQueue, WorkflowTaskTimeout: protocol.WorkflowTaskTimeout,
 		// A thread that is not known to have run must really be new.
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,

@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// attemptTaskTimeout is how long a lost worker keeps a workflow task of an attempt.
-	attemptTaskTimeout = 3 * time.Second
 	// cancelGrace is how long an attempt may take to end once it was told to.
 	cancelGrace = 2 * time.Minute
 	endTimeout  = 10 * time.Second
@@ -76,7 +74,7 @@ func (l *lead) start(a job.Assignment) {
 
 func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.ChildWorkflowOptions {
 	o := workflow.ChildWorkflowOptions{
-		WorkflowID: a.Thread(), TaskQueue: expert.TaskQueue, WorkflowTaskTimeout: attemptTaskTimeout, WaitForCancellation: true,
+		WorkflowID: a.Thread(), TaskQueue: expert.TaskQueue, WorkflowTaskTimeout: protocol.WorkflowTaskTimeout, WaitForCancellation: true,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		Memo:                  map[string]any{protocol.MemoGraph: expert.Graph},
