@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -118,21 +119,34 @@ func RunWorker(t *testing.T, server client.Client, cfg superstep.WorkerConfig) (
 }
 
 // Activities counts the activities of a type that a thread's newest run scheduled, local ones too.
-func (s *Server) Activities(thread, kind string) (n int) {
+func (s *Server) Activities(thread, kind string) int {
 	s.T.Helper()
 	reads := s.Converter
 	if reads == nil {
 		reads = converter.GetDefaultDataConverter()
 	}
-	events := s.Temporal.GetWorkflowHistory(s.T.Context(), thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
-		require.NoError(s.T, err)
+	return s.count(thread, func(e *historypb.HistoryEvent) bool {
 		var local struct{ ActivityType string } // as the SDK's marker names it
 		if marker := e.GetMarkerRecordedEventAttributes(); marker.GetMarkerName() == "LocalActivity" {
 			require.NoError(s.T, reads.FromPayloads(marker.GetDetails()["data"], &local))
 		}
-		if local.ActivityType == kind || e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == kind {
+		return local.ActivityType == kind || e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == kind
+	})
+}
+
+// Events counts the events of a type in the history of a thread's newest run.
+func (s *Server) Events(thread string, kind enumspb.EventType) int {
+	s.T.Helper()
+	return s.count(thread, func(e *historypb.HistoryEvent) bool { return e.GetEventType() == kind })
+}
+
+func (s *Server) count(thread string, counts func(*historypb.HistoryEvent) bool) (n int) {
+	s.T.Helper()
+	events := s.Temporal.GetWorkflowHistory(s.T.Context(), thread, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		require.NoError(s.T, err)
+		if counts(e) {
 			n++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -17,6 +18,7 @@ import (
 	"superstep.dev"
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
 )
 
 // late is a connection on which the reply to the first calls of a method comes after their time is over: they are done.
@@ -140,4 +142,37 @@ func TestABusyWorkerIsWaitedForByAnInvoke(t *testing.T) {
 	r, err := s.graph.Thread(c, s.Queue+"-short").Wait(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, thread.StatusWaiting, r.Status)
+}
+
+// plodding is a reducer that takes longer than a workflow task may.
+type plodding struct{}
+
+func (plodding) Name() string { return "test.plodding/v1" }
+
+func (plodding) Reduce(current, update int) (int, error) {
+	time.Sleep(protocol.WorkflowTaskTimeout + time.Second)
+	return current + update, nil
+}
+
+// TestAWorkflowTaskThatTakesLongerThanItsTime: the server gives it to a worker anew, with more time behind a few attempts, so that the run
+// ends. A large state on a slow machine is what takes as long.
+func TestAWorkflowTaskThatTakesLongerThanItsTime(t *testing.T) {
+	t.Parallel()
+	type state struct {
+		Sum superstep.Reduced[int, plodding] `json:"sum"`
+	}
+	b := superstep.NewStateGraph[state]("plodding")
+	b.AddNode("add", func(_ context.Context, s state) (state, error) {
+		s.Sum.Write(2)
+		return s, nil
+	})
+	b.AddEdge(superstep.Start, "add")
+	g := b.MustCompile()
+	work := rig.NewServer(t)
+	work.Work(g)
+	th := g.Thread(work.Client, work.Queue)
+	r, err := th.Invoke(t.Context(), state{})
+	require.NoError(t, err)
+	assert.Equal(t, 2, r.Output.Sum.Get())
+	assert.Positive(t, work.Events(th.ID(), enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT), "no workflow task took longer than its time")
 }
