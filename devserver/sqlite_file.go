@@ -167,6 +167,9 @@ func createTables(db *sql.DB, name string) error {
 	if err := sqlite.SetupSchemaOnDB(schemaTx{tx: tx}); err != nil {
 		return fmt.Errorf("set up %s: %w", name, err)
 	}
+	if err := dropIndexes(tx); err != nil {
+		return fmt.Errorf("set up %s: %w", name, err)
+	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("set up %s: free some disk space, or choose another --db: %w", name, err)
 	}
@@ -229,7 +232,8 @@ func createNamespace(cfg *config.SQL) error {
 	if err != nil {
 		return fmt.Errorf("describe namespace %s: %w", namespace, err)
 	}
-	ns.Detail.Config.Retention = durationpb.New(retention) // the constructor says one day
+	ns.Detail.Config.Retention = durationpb.New(retention)            // the constructor says one day
+	ns.Detail.Config.CustomSearchAttributeAliases = attributeFields() // the constructor takes any column
 	if err := sqlite.CreateNamespaces(cfg, ns); err != nil {
 		return fmt.Errorf("create namespace %s: %w", namespace, err)
 	}
