@@ -20,7 +20,8 @@ var floors = []struct {
 }{
 	{"activities", func(w *workload) bool { return !w.asks && !w.talks() && w.graph != callsGraph && w.graph != largeGraph }, floorRun(activitiesFlow)},
 	{"heartbeats", func(w *workload) bool { return w.graph == chainGraph || w.graph == fanGraph }, floorRun(heartbeatsFlow)},
-	{"local", func(w *workload) bool { return w.graph != largeGraph }, floorLocal},
+	{"local", func(w *workload) bool { return w.graph != largeGraph }, floorLocal(false)},
+	{"stored", func(w *workload) bool { return w.asks }, floorLocal(true)},
 }
 
 // byHand is how the author of a workflow does a workload.
@@ -77,19 +78,21 @@ func whyTerminated(ctx context.Context, c client.Client, id string) string {
 	return ""
 }
 
-// floorLocal does everything within workflow tasks.
-func floorLocal(ctx context.Context, c client.Client, w *workload, id string, in fields, turn int) error {
-	flow := localFlow
-	if w.talks() {
-		flow = talkFlow
+// floorLocal does everything within workflow tasks; with stored, a step behind an answer does not begin before the one before it is stored.
+func floorLocal(stored bool) floorDoer {
+	return func(ctx context.Context, c client.Client, w *workload, id string, in fields, turn int) error {
+		flow, work := localFlow, w.byHand(in)
+		if w.talks() {
+			flow = talkFlow
+		}
+		work.Stored = stored
+		return floorUpdates(ctx, c, floorStart(id), flow, w, work, turn)
 	}
-	return floorUpdates(ctx, c, floorStart(id), flow, w, in, turn)
 }
 
 // floorUpdates starts a run and waits until it rests with one call, and answers or takes a turn with another one.
-func floorUpdates(ctx context.Context, c client.Client, o client.StartWorkflowOptions, flow string, w *workload, in fields, turn int) error {
+func floorUpdates(ctx context.Context, c client.Client, o client.StartWorkflowOptions, flow string, w *workload, work floorWork, turn int) error {
 	update := client.UpdateWorkflowOptions{WorkflowID: o.ID, UpdateName: restUpdate, WaitForStage: client.WorkflowUpdateStageCompleted}
-	work := w.byHand(in)
 	begins := any(work)
 	if w.talks() {
 		update.UpdateName, update.Args = turnUpdate, []any{work.Texts[0]}

@@ -36,6 +36,8 @@ type floorWork struct {
 	Steps int      `json:"steps"`
 	Note  string   `json:"note,omitempty"`
 	Texts []string `json:"texts,omitempty"`
+	// Stored: the second step behind an answer is an activity, which begins when the first one is stored.
+	Stored bool `json:"stored,omitempty"`
 }
 
 // floorResult is what it comes to.
@@ -174,6 +176,11 @@ func runLocal(ctx workflow.Context, in floorWork) (out floorResult, err error) {
 		}
 		if err := workflow.ExecuteLocalActivity(ctx, workAnswered, in).Get(ctx, &out); err != nil {
 			return out, err
+		}
+		if in.Stored {
+			if err := workflow.ExecuteActivity(withActivities(ctx), "step", floorStep{Step: out.Step, Note: in.Note}).Get(ctx, nil); err != nil {
+				return out, err
+			}
 		}
 	}
 	ended = true

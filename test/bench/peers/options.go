@@ -38,7 +38,8 @@ the lowest and the highest round in brackets; below 1 is faster. Names are WORKL
                                 worker; runs: the same with a run of its own for each turn; here: Thread.Invoke in the
                                 worker's process; follow: the command superstep run --follow, start of its process included
   superstep version             that start: the command when it asks nobody anything
-  floor STORE KIND              by hand: activities, heartbeats, or local (an update that starts the run, a local activity)
+  floor STORE KIND              by hand: activities, heartbeats, local (an update that starts the run, a local activity), or
+                                stored (the same, and an activity for the step that is not to begin before another is stored)
   plugin STORE                  Temporal's plugin for LangGraph in Python, an activity for each node
   langgraph SAVER MODE          invoke in its own process, in Python
   langgraphjs SAVER MODE        the same in JavaScript

@@ -96,9 +96,9 @@ func pluginDo(ctx context.Context, c client.Client, w *workload, id string, in f
 	options.TaskQueue = pluginQueue
 	switch {
 	case w.talks():
-		return floorUpdates(ctx, c, options, pluginTalkFlow, w, in, turn)
+		return floorUpdates(ctx, c, options, pluginTalkFlow, w, w.byHand(in), turn)
 	case w.asks:
-		return floorUpdates(ctx, c, options, pluginFlow, w, in, turn)
+		return floorUpdates(ctx, c, options, pluginFlow, w, w.byHand(in), turn)
 	}
 	return floorGet(ctx, c, options, pluginFlow, w, in, turn)
 }

@@ -36,6 +36,8 @@ func floorOf(w *workload, mode string) string {
 		return ""
 	case w.kills:
 		return "activities"
+	case w.asks && (mode == "sync" || mode == "fused"):
+		return "stored"
 	case w.talks(), w.asks, w.graph == callsGraph, mode == "async", mode == "exit":
 		return "local"
 	case mode == "fused":
