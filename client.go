@@ -96,6 +96,27 @@ func (c *Client) Start(ctx context.Context, req thread.StartRequest) (thread.Vie
 	return c.threads.StartRun(ctx, nil, runtime.Start{StartRequest: req})
 }
 
+// Invoke is Start and Wait, in as few calls of the server as there can be: the open run of a thread that rests takes new input as a
+// turn, and any other thread begins, or goes on, with it. A request without a thread is for a new one. Where the client has the
+// graph (ClientConfig.Graphs), that is one call; else a worker is asked first whether the input fits.
+//
+// The end of ctx ends only the waiting. How a run failed is in the view. Errors: those of Start and Wait.
+func (c *Client) Invoke(ctx context.Context, req thread.StartRequest) (thread.View, error) {
+	if req.Thread == "" {
+		req.Thread = thread.NewID(req.Graph)
+	}
+	rest, err := c.threads.Invoke(ctx, nil, runtime.Start{StartRequest: req})
+	return rest.Whole(), err
+}
+
+// Answer is Resume and Wait, in one call of the server. The end of ctx ends only the waiting. How a run failed is in the view.
+//
+// Errors: those of Resume and Wait.
+func (c *Client) Answer(ctx context.Context, req thread.ResumeRequest) (thread.View, error) {
+	rest, err := c.threads.Answer(ctx, req)
+	return rest.Whole(), err
+}
+
 // Resume answers a question of a waiting thread, and returns when the answer is stored and taken. Without a question
 // it answers the only one that is open, or lets the run pass the breakpoint at which it stands. With Answers it answers
 // several, all or none. A request whose ID was taken before is no error, also when the run is over: the reply is Repeated.

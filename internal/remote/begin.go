@@ -68,7 +68,7 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 
 // lastBefore is the thread's last run. Of a thread that must be new nobody is asked: the server refuses to start one that is
 // there.
-func (c *Threads) lastBefore(ctx context.Context, req runtime.Start) (*lastRun, error) {
+func (c *server) lastBefore(ctx context.Context, req runtime.Start) (*lastRun, error) {
 	if req.NewThread {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 		return thread.View{}, err
 	}
 	if !req.Rest {
-		return c.goingOn(last), nil
+		return goingOn(c.viewOf(last)), nil
 	}
 	rest, err := w.shown(ctx, run, reply)
 	return rest.Whole(), err
@@ -153,8 +153,7 @@ func ofGraph(req runtime.Start, last *lastRun) error {
 }
 
 // goingOn is the view of an open run that was given something to do: what it does is told behind the events that it had.
-func (c *Threads) goingOn(last *lastRun) thread.View {
-	v := c.viewOf(last)
+func goingOn(v thread.View) thread.View {
 	v.Status = thread.StatusRunning
 	return v
 }

@@ -33,11 +33,17 @@ func (c *Threads) ResumeRun(ctx context.Context, g *graphadapter.Graph, r thread
 	return c.Resume(ctx, r)
 }
 
-// AnswerRun implements runtime.Runtime. The answer's own update returns when the run rests.
+// AnswerRun implements runtime.Runtime.
 func (c *Threads) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread.ResumeRequest) (runtime.Rest, error) {
 	if err := noAnswer(g, r); err != nil {
 		return runtime.Rest{}, err
 	}
+	rest, err := c.Answer(ctx, r)
+	return rest, cmp.Or(err, causeOf(rest.View))
+}
+
+// Answer is Resume and Wait: the answer's own update returns when the run rests.
+func (c *Threads) Answer(ctx context.Context, r thread.ResumeRequest) (runtime.Rest, error) {
 	w := c.waiterFor(r.Thread)
 	taken, err := c.answer(ctx, r, w.request(true))
 	if err != nil {
@@ -46,10 +52,10 @@ func (c *Threads) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread
 	if taken.rest != nil {
 		rest, stands, err := w.rested(ctx, taken.run, *taken.rest)
 		if err != nil || stands {
-			return rest, cmp.Or(err, causeOf(rest.View))
+			return rest, err
 		}
 	}
-	return runtime.Resting(c.WaitRun(ctx, g, r.Thread))
+	return runtime.Resting(c.Wait(ctx, r.Thread))
 }
 
 func noAnswer(g *graphadapter.Graph, r thread.ResumeRequest) error {
@@ -337,7 +343,7 @@ func (c *Threads) retryHeld(ctx context.Context, last *lastRun, r thread.RetryRe
 	if err := c.update(ctx, last, id, protocol.UpdateRetry, protocol.RetryRequest{ID: id, By: r.By, Reason: r.Reason, Token: r.Token}, nil); err != nil {
 		return thread.View{}, err
 	}
-	return c.goingOn(last), nil
+	return goingOn(c.viewOf(last)), nil
 }
 
 func nothingToRetry(last *lastRun, status string) error {

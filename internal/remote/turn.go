@@ -19,10 +19,15 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// InvokeRun implements runtime.Runtime. New input for a thread is one call: a run that is open takes it as a turn, a thread that
-// has none begins with it, and the reply comes when the run rests. A thread whose last run is over takes more calls, as its
-// state is needed.
+// InvokeRun implements runtime.Runtime.
 func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
+	rest, err := c.Invoke(ctx, g, req)
+	return rest, cmp.Or(err, causeOf(rest.View))
+}
+
+// Invoke is StartRun and Wait. New input for a thread is one call: a run that is open takes it as a turn, a thread that has none
+// begins with it, and the reply comes when the run rests. A thread whose last run is over takes more calls, as its state is needed.
+func (c *Threads) Invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
 	rest, err := c.invoke(ctx, g, req)
@@ -32,7 +37,7 @@ func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runt
 	if err == nil && rest.Failure != nil && rest.Failure.Type == protocol.ErrTypeBadInput {
 		return runtime.Rest{}, &thread.Error{Kind: thread.ErrBadInput, Graph: rest.Graph, Thread: rest.Thread, Message: rest.Failure.Message}
 	}
-	return rest, cmp.Or(err, causeOf(rest.View))
+	return rest, err
 }
 
 func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
@@ -164,7 +169,7 @@ func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn p
 // workers that may.
 func (c *Threads) begun(ctx context.Context, now *lastRun) (runtime.Rest, error) {
 	if !now.open {
-		return runtime.Rest{View: c.goingOn(now)}, nil
+		return runtime.Rest{View: goingOn(c.viewOf(now))}, nil
 	}
 	var reply protocol.RestReply
 	w := c.waiterFor(now.thread)
@@ -175,5 +180,5 @@ func (c *Threads) begun(ctx context.Context, now *lastRun) (runtime.Rest, error)
 	case unanswered(err) || ctx.Err() != nil:
 		return runtime.Rest{}, notBegun(err, now)
 	}
-	return runtime.Rest{View: c.goingOn(now)}, nil // too many wait, or it has just ended: its history tells
+	return runtime.Rest{View: goingOn(c.viewOf(now))}, nil // too many wait, or it has just ended: its history tells
 }

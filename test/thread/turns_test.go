@@ -108,6 +108,51 @@ func TestACallerPaysForOneCall(t *testing.T) {
 	assert.Equal(t, []string{long}, r.Output.Log.Get())
 }
 
+// TestAProgramWithoutTheGraph has a worker check its input, and pays for one call beside that to begin and wait, and for one to answer
+// and wait. How a run failed is in what it is told.
+func TestAProgramWithoutTheGraph(t *testing.T) {
+	t.Parallel()
+	work, c, calls := taking(t, turns())
+	saying := func(id, word string) thread.StartRequest {
+		return thread.StartRequest{Graph: "turns", Thread: id, Input: fmt.Appendf(nil, `{"log":[%q]}`, word)}
+	}
+	view, err := c.Invoke(t.Context(), saying(work.Queue, "ask"))
+	require.NoError(t, err)
+	calls.same(t, map[string]int{"QueryWorkflow": 1, "ExecuteMultiOperation": 1}, calls.take())
+	assert.Equal(t, thread.StatusWaiting, view.Status)
+	shown, err := work.Show(t.Context(), work.Queue)
+	require.NoError(t, err)
+	assert.Equal(t, shown.Questions, view.Questions)
+
+	view, err = c.Answer(t.Context(), thread.ResumeRequest{Thread: work.Queue, Value: []byte("true")})
+	require.NoError(t, err)
+	made := calls.take()
+	delete(made, "DescribeNamespace") // once
+	calls.same(t, map[string]int{"UpdateWorkflowExecution": 1}, made)
+	assert.Equal(t, thread.StatusFinished, view.Status)
+	assert.JSONEq(t, `["ask", "turn true"]`, string(view.Output["log"]))
+
+	view, err = c.Invoke(t.Context(), saying("", strings.Repeat("x", 20<<10)))
+	require.NoError(t, err)
+	assert.NotEmpty(t, view.Thread)
+	assert.Len(t, view.Output["log"], 20<<10+len(`[""]`))
+
+	_, err = c.Invoke(t.Context(), thread.StartRequest{Graph: "turns", Thread: work.Queue + "-bad", Input: []byte(`{"log":7}`)})
+	require.ErrorIs(t, err, thread.ErrBadInput)
+	_, err = c.Show(t.Context(), work.Queue+"-bad")
+	require.ErrorIs(t, err, thread.ErrNotFound)
+
+	b := superstep.NewStateGraph[rig.Counter]("fails")
+	b.AddNode("fail", func(context.Context, rig.Counter) (rig.Counter, error) { return rig.Counter{}, assert.AnError })
+	b.AddEdge(superstep.Start, "fail")
+	failing := rig.NewServer(t)
+	failing.Work(b.MustCompile())
+	view, err = failing.Invoke(t.Context(), thread.StartRequest{Graph: "fails", Thread: failing.Queue, Input: []byte(`{}`)})
+	require.NoError(t, err)
+	assert.Equal(t, thread.StatusFailed, view.Status)
+	assert.Contains(t, view.Failure.Message, assert.AnError.Error())
+}
+
 // TestAWaiterIsShownWhatEverybodyIs: the view that a wait returns is the one that the server's records give, of a run that has
 // ended too.
 func TestAWaiterIsShownWhatEverybodyIs(t *testing.T) {
