@@ -83,7 +83,7 @@ func (a runs) startRun(ctx context.Context, f *runFlags) error {
 		if f.follow {
 			return a.follow(ctx, svc, view, f.NewThread)
 		}
-		a.showStarted(view)
+		a.showStarted("started", view)
 		return nil
 	})
 }
@@ -141,9 +141,21 @@ func (f *runFlags) check() error {
 		checkCheckpoint("--from-checkpoint", f.Checkpoint))
 }
 
-func (a *app) showStarted(view thread.View) {
+// checkFork refuses a fork that is none. Only a copy may go without a checkpoint, for the newest.
+func (a runs) checkFork(req thread.ForkRequest) error {
+	switch {
+	case req.Still && req.As == "":
+		return usagef("--still makes a copy: name it with --as ID")
+	case req.Checkpoint == "" && !req.Still:
+		return usagef("CHECKPOINT is missing; list them: %s", a.commandLine("history", req.Thread))
+	}
+	return nil
+}
+
+// showStarted says what became of a thread, and what to type next.
+func (a *app) showStarted(what string, view thread.View) {
 	a.Show(view, func() {
-		a.Printf("started  %s\n", screen.Clean(view.Thread))
+		a.Printf("%s  %s\n", what, screen.Clean(view.Thread))
 		a.next(nextOf(view.Thread, view.Status, view.Questions)...)
 	})
 }
@@ -160,17 +172,19 @@ func (a runs) forkCommand() *cobra.Command {
 		flags: func(flags *pflag.FlagSet) {
 			given = flags.Changed
 			flags.StringVar(&req.As, "as", "", "`ID` of a new thread for the branch")
+			flags.BoolVar(&req.Still, "still", false, "leave the new thread where THREAD stood, its questions open; nothing runs")
 			proof.register(flags, true)
 			flags.BoolVar(&follow, "follow", false, "show the run until it waits or ends")
 		},
 		run: func(ctx context.Context, args []string) error {
-			req.Thread, req.Checkpoint, req.Reason = args[0], args[1], proof.reason
+			req.Thread, req.Reason = args[0], proof.reason
 			err := proof.check("")
 			if err == nil && given("as") {
 				err = checkThread(req.As)
 			}
-			if err == nil && req.Checkpoint == "" {
-				err = usagef("CHECKPOINT is empty; list them: %s", a.commandLine("history", req.Thread))
+			if err == nil {
+				req.Checkpoint = args[1]
+				err = a.checkFork(req)
 			}
 			if err == nil {
 				req.By, req.Token, err = a.prove(proof, cmp.Or(req.As, req.Thread), approval.OpFork, req.Checkpoint)
@@ -186,7 +200,11 @@ func (a runs) forkCommand() *cobra.Command {
 				if follow {
 					return a.follow(ctx, svc, view, false)
 				}
-				a.showStarted(view)
+				what := "started"
+				if req.Still {
+					what = "copied"
+				}
+				a.showStarted(what, view)
 				return nil
 			})
 		},
