@@ -53,7 +53,7 @@ func TestARunOfTheBench(t *testing.T) {
 		require.NotNil(t, one.Cost.Stored, one.Way)
 		require.Equal(t, one.Workload != "bytes-of-turns", one.Cost.Events > 0, one.Way)
 	}
-	require.Len(t, slices.Collect(maps.Keys(byName)), 7+5+2+4+1+4)
+	require.Len(t, slices.Collect(maps.Keys(byName)), 7+6+2+4+1+4)
 	require.Less(t, byName["bytes-of-turns/floor sqlite local"].Cost.ClientCalls["UpdateWorkflowExecution"], 1.0, "of one turn: the first of three starts the run")
 	floor := byName["chain-20/floor sqlite local"].Cost
 	require.Equal(t, map[string]float64{"ExecuteMultiOperation": 1}, floor.ClientCalls, "one call to start and wait until it rests")
