@@ -84,6 +84,8 @@ type WorkerConfig struct {
 	// throttled or shared, a pause of a virtual machine), a task that nobody lost runs again: give more there. A task that is to end
 	// hears so with its next heartbeat, within a third of this time. NewWorker refuses less than [LeastLostAfter] with ErrBadInput. It
 	// is the heartbeat timeout (Temporal) of the tasks that this worker schedules: give the same to all workers of the task queue.
+	// A run's own decisions, and the first half second of what it is given to do, are in a workflow task, which goes to another worker after
+	// 2 s whatever is set here; when it is lost three times in a row, the server waits longer.
 	LostAfter time.Duration
 	// Gate verifies answers to approvals, and is asked again right before what was approved is done. Nil is closed: such a
 	// worker takes no answer to an approval and does nothing that needs one. All workers of a queue need the same gate.
