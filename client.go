@@ -45,7 +45,7 @@ type ClientConfig struct {
 	// with its interceptors, and by a worker of the same process at once where both share it: see [Watched].
 	Identity string
 	// Graphs are those that this program knows. The past of a run whose graph has reducers of its own can be read only
-	// with that graph; others need none.
+	// with that graph; others need none. Of these, Start and Invoke check the input without asking a worker.
 	Graphs []Runnable
 	// Transport brings streams what nodes emit while they run; nil for with their results. See [live.Transport].
 	Transport live.Transport
