@@ -97,8 +97,9 @@ func (c *Client) Start(ctx context.Context, req thread.StartRequest) (thread.Vie
 }
 
 // Invoke is Start and Wait, in as few calls of the server as there can be: the open run of a thread that rests takes new input as a
-// turn, and any other thread begins, or goes on, with it. A request without a thread is for a new one. Where the client has the
-// graph (ClientConfig.Graphs), that is one call; else a worker is asked first whether the input fits.
+// turn, and any other thread begins, or goes on, with it. A request without a thread is for a new one. New input for a thread that
+// is new, or rests in an open run, is one call where the client has the graph (ClientConfig.Graphs); else a worker is asked first whether
+// the input fits. A thread whose last run is over takes more calls, as its state is needed.
 //
 // The end of ctx ends only the waiting. How a run failed is in the view. Errors: those of Start and Wait.
 func (c *Client) Invoke(ctx context.Context, req thread.StartRequest) (thread.View, error) {

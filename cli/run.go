@@ -177,13 +177,12 @@ func (a runs) forkCommand() *cobra.Command {
 			flags.BoolVar(&follow, "follow", false, "show the run until it waits or ends")
 		},
 		run: func(ctx context.Context, args []string) error {
-			req.Thread, req.Reason = args[0], proof.reason
+			req.Thread, req.Checkpoint, req.Reason = args[0], args[1], proof.reason
 			err := proof.check("")
 			if err == nil && given("as") {
 				err = checkThread(req.As)
 			}
 			if err == nil {
-				req.Checkpoint = args[1]
 				err = a.checkFork(req)
 			}
 			if err == nil {

@@ -179,12 +179,18 @@ func requireNamespace(t *testing.T, c client.Client) {
 // pragma reads a setting that the database file itself remembers.
 func pragma(t *testing.T, db, name string) string {
 	t.Helper()
+	var value string
+	require.NoError(t, opened(t, db).QueryRow("PRAGMA "+name).Scan(&value))
+	return value
+}
+
+// opened is a database file, to be read until the test ends.
+func opened(t *testing.T, db string) *sql.DB {
+	t.Helper()
 	conn, err := sql.Open("sqlite", "file:"+(&url.URL{Path: db}).EscapedPath()+"?mode=ro")
 	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
-	var value string
-	require.NoError(t, conn.QueryRow("PRAGMA "+name).Scan(&value))
-	return value
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return conn
 }
 
 func get(t *testing.T, address string) string {

@@ -31,6 +31,7 @@ func dropIndexes(tx *sql.Tx) error {
 	if err != nil {
 		return fmt.Errorf("list the indexes: %w", err)
 	}
+	defer func() { _ = rows.Close() }() // Err below has the error of reading
 	var drop []string
 	for rows.Next() {
 		var index, column string
@@ -55,9 +56,9 @@ func dropIndexes(tx *sql.Tx) error {
 // attributeFields are the columns of the search attributes: those of its type in
 // the order of the attributes' names, so that a new database has an index for each.
 func attributeFields() map[string]string {
-	fields, used := map[string]string{}, map[string]int{}
-	for _, name := range slices.Sorted(maps.Keys(searchAttributes())) {
-		kind := searchAttributes()[name].String()
+	all, fields, used := searchAttributes(), map[string]string{}, map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		kind := all[name].String()
 		used[kind]++
 		fields[fmt.Sprintf("%s%02d", kind, used[kind])] = name
 	}

@@ -1,8 +1,6 @@
 package main_test
 
 import (
-	"database/sql"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,10 +54,7 @@ func TestListsAreLookedUp(t *testing.T) {
 // indexed are the columns of the visibility store that have an index of their own.
 func indexed(t *testing.T, db string) (columns []string) {
 	t.Helper()
-	conn, err := sql.Open("sqlite", "file:"+(&url.URL{Path: db}).EscapedPath()+"?mode=ro")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, conn.Close()) }()
-	rows, err := conn.Query(`SELECT c.name FROM pragma_index_list('executions_visibility') i JOIN pragma_index_xinfo(i.name) c ON c.seqno = 1
+	rows, err := opened(t, db).Query(`SELECT c.name FROM pragma_index_list('executions_visibility') i JOIN pragma_index_xinfo(i.name) c ON c.seqno = 1
 		WHERE i.origin = 'c' AND c.name IS NOT NULL`)
 	require.NoError(t, err)
 	for rows.Next() {

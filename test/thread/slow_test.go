@@ -144,7 +144,7 @@ func TestABusyWorkerIsWaitedForByAnInvoke(t *testing.T) {
 	assert.Equal(t, thread.StatusWaiting, r.Status)
 }
 
-// plodding is a reducer that takes longer than a workflow task may.
+// plodding is a reducer that takes longer than a workflow task may. Nothing is waited for: that time is what is tested.
 type plodding struct{}
 
 func (plodding) Name() string { return "test.plodding/v1" }

@@ -287,8 +287,8 @@ type ContinueAt struct {
 
 // WorkflowTaskTimeout is how long a lost worker keeps a workflow task, and with it what begins within one: as long as it keeps an
 // activity. The server's default of 10 s would be most of the time that a recovery takes. A task that takes longer, as the replay of
-// a large state on a slow machine may, ends all the same: behind the third attempt the server adds 5 s to this time, then 10 s,
-// and so on.
+// a large state on a slow machine may, ends all the same: behind the third attempt Temporal's server adds 5 s to this time, then
+// 10 s, and so on (of 1.32: getStartToCloseTimeout of its workflow task state machine).
 const WorkflowTaskTimeout = 2 * time.Second
 
 // When a run is continued as a new one unless it is told otherwise. The server suggests it, and would end the run at 51,200
