@@ -333,7 +333,7 @@ func (e *eraser) check(ctx context.Context, all []threadRuns) error {
 			return err
 		}
 		e.ended.note(t.id, false)
-		e.invoked.note(t.id, false)
+		e.open.note(t.id, false)
 		e.outputs.forget(t.id)
 		e.endings.forget(t.id)
 	}

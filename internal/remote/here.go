@@ -25,7 +25,7 @@ type here struct{ *Threads }
 // may reports whether a new run is best begun by a worker of this process, on this very client: Temporal gives it to that
 // worker with the reply to the start, and the worker's own call says that it has ended.
 func (c here) may(req runtime.Start) bool {
-	return !req.KeepOpen && c.cfg.Identity == "" && acked.Served(c.temporal, c.cfg.TaskQueue) && !c.invoked.within(req.Thread, endedFor) &&
+	return !req.KeepOpen && c.cfg.Identity == "" && acked.Served(c.temporal, c.cfg.TaskQueue) && !c.open.within(req.Thread, rememberedFor) &&
 		!c.lingers.within(inMode(req), lingersFor)
 }
 

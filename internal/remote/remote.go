@@ -48,7 +48,7 @@ type server struct {
 	ended      lately // threads of which a run was seen to end
 	outputs    outputs
 	endings    endings
-	invoked    lately // threads that this client has invoked
+	open       lately // threads of which a run was seen to rest
 	lingers    lately // graphs, each in a mode, of which a run did not end in its first workflow task
 }
 
@@ -61,9 +61,9 @@ type lately struct {
 // mostNames bounds what a [lately] remembers. It is a hint, so all is forgotten at once.
 const mostNames = 1000
 
-// endedFor is how long a client remembers of a thread that it saw its run end: it does not try to give that one a turn. To be
-// wrong costs a call.
-const endedFor = time.Hour
+// rememberedFor is how long a client remembers of a thread that it saw its run end, or rest: the one is not given a turn, and the other is,
+// without a start beside it. To be wrong costs a call.
+const rememberedFor = time.Hour
 
 // note notes a name, or that it is to be forgotten.
 func (l *lately) note(name string, is bool) {

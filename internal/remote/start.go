@@ -68,7 +68,7 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 
 // mayBeNew reports whether a request may begin a thread, as far as this client knows.
 func (c *Threads) mayBeNew(req runtime.Start) bool {
-	return !req.NewThread && req.Input != nil && req.Checkpoint == "" && req.Resume == nil && req.Control == nil && !c.ended.within(req.Thread, endedFor)
+	return !req.NewThread && req.Input != nil && req.Checkpoint == "" && req.Resume == nil && req.Control == nil && !c.ended.within(req.Thread, rememberedFor)
 }
 
 // errNotNew says that a thread that was to begin has run before.

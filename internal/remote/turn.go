@@ -26,11 +26,11 @@ func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runt
 }
 
 // Invoke is StartRun and Wait. New input for a thread is one call: a run that is open takes it as a turn, a thread that has none
-// begins with it, and the reply comes when the run rests. A thread whose last run is over takes more calls, as its state is needed.
+// begins with it, and the reply comes when the run rests. Where this client has seen the run rest, no start goes along. A thread whose last run is over takes more calls, as its state is needed.
 func (c *Threads) Invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
-	rest, err := c.invoke(ctx, g, req)
+	rest, err := turns{c}.invoke(ctx, g, req)
 	if err == nil && rest.Status == thread.StatusRunning {
 		rest, err = runtime.Resting(c.Wait(ctx, rest.Thread))
 	}
@@ -40,29 +40,29 @@ func (c *Threads) Invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 	return rest, err
 }
 
-func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
+// turns give threads new input, and wait until they rest.
+type turns struct{ *Threads }
+
+func (c turns) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	if req.Input == nil || req.NewThread || req.Checkpoint != "" || req.Resume != nil || req.Control != nil || c.cfg.Identity != "" {
 		return runtime.Resting(c.StartRun(ctx, g, req))
 	}
 	if err := runtime.CheckStart(req); err != nil {
 		return runtime.Rest{}, err
 	}
-	if c.ended.within(req.Thread, endedFor) {
+	if c.ended.within(req.Thread, rememberedFor) {
 		return runtime.Resting(c.StartRun(ctx, g, req))
 	}
 	if err := c.admitStart(ctx, g, &req); err != nil {
 		return runtime.Rest{}, err
 	}
-	if (here{c}).may(req) {
-		view, err := here{c}.start(ctx, req)
+	if (here{c.Threads}).may(req) {
+		view, err := here{c.Threads}.start(ctx, req)
 		if !errors.Is(err, errNotNew) {
-			c.invoked.note(req.Thread, true)
 			return runtime.Resting(view, err)
 		}
 	}
-	first := !c.invoked.within(req.Thread, endedFor)
-	c.invoked.note(req.Thread, true)
-	rest, err := c.startOrTurn(ctx, req, first)
+	rest, err := c.turnOrStart(ctx, req)
 	if errors.Is(err, errEnded) {
 		c.ended.note(req.Thread, true)
 		return runtime.Resting(c.StartRun(ctx, g, req))
@@ -70,19 +70,37 @@ func (c *Threads) invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 	return rest, err
 }
 
-// startOrTurn gives a thread new input by update-with-start, and returns when the run rests. The start carries the input, and the
-// update has the same id as the input: a run that has begun with it is given nothing twice, and a caller who is lost between
-// the two loses nothing. It fails with errEnded when the thread's last run is over. A long input of what seems to be a new thread
-// travels with the start alone: a run that was open already asks for it.
-func (c *Threads) startOrTurn(ctx context.Context, req runtime.Start, first bool) (runtime.Rest, error) {
-	since := time.Now()
-	asked, input := runtime.AskedOf(req.By, req.Reason, req.Token), protocol.Input(runtime.InputOf(req))
-	in := protocol.GraphInput{Graph: req.Graph, ID: cmp.Or(req.ID, uuid.NewString()), Input: input, Asked: asked, Noted: req.Served, Trace: tracing.Carried(ctx)}
-	in.Set(*runtime.SettingsOf(req))
-	turn := protocol.InvokeRequest{ID: in.ID, Graph: req.Graph, Input: input, Settings: runtime.SettingsOf(req), Asked: asked, Trace: in.Trace}
+// turnOrStart gives a thread new input, and returns when the run rests. It fails with errEnded when the thread's last run is over.
+func (c turns) turnOrStart(ctx context.Context, req runtime.Start) (runtime.Rest, error) {
+	turn := protocol.InvokeRequest{ID: cmp.Or(req.ID, uuid.NewString()), Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)),
+		Settings: runtime.SettingsOf(req), Asked: runtime.AskedOf(req.By, req.Reason, req.Token), Trace: tracing.Carried(ctx)}
 	w := c.waiterFor(req.Thread)
 	w.input = turn.Input.Value
-	if first && len(req.Input) >= longInput {
+	if c.open.within(req.Thread, rememberedFor) {
+		return c.turn(ctx, w, &lastRun{thread: req.Thread, graph: req.Graph, queue: c.cfg.TaskQueue}, turn)
+	}
+	return c.startOrTurn(ctx, req, w, turn)
+}
+
+// turn gives the turn to an open run.
+func (c turns) turn(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest) (runtime.Rest, error) {
+	turn.RestRequest = w.request(true)
+	var reply protocol.RestReply
+	run, err := c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
+	if err != nil {
+		return runtime.Rest{}, err
+	}
+	return w.shown(ctx, run, reply)
+}
+
+// startOrTurn gives the turn by update-with-start: to an open run that this client does not know of, or to a new one. The start
+// carries the input, and the update has the same id as the input: a run that has begun with it is given nothing twice, and a caller
+// who is lost between the two loses nothing. A long input travels with the start alone: a run that was open already asks for it.
+func (c turns) startOrTurn(ctx context.Context, req runtime.Start, w waiter, turn protocol.InvokeRequest) (runtime.Rest, error) {
+	since, input := time.Now(), turn.Input
+	in := protocol.GraphInput{Graph: turn.Graph, ID: turn.ID, Input: input, Asked: turn.Asked, Noted: req.Served, Trace: turn.Trace}
+	in.Set(*turn.Settings)
+	if len(req.Input) >= longInput {
 		turn.Input, turn.Begun = protocol.Input{}, true
 		if req.Checked {
 			w.has = listsOf(req.Input)
@@ -144,7 +162,7 @@ func listsOf(input pregel.Value) map[string]*pregel.HadList {
 
 // turnAgain goes on with a turn whose call had no outcome, because of why: it takes longer, or nobody takes it. A run that the call
 // has started has the input, and says so by the id that it was started under; an open run is given the same turn again.
-func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, since time.Time, why error) (runtime.Rest, error) {
+func (c turns) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, since time.Time, why error) (runtime.Rest, error) {
 	now, err := c.lastRun(ctx, last.thread)
 	switch {
 	case err != nil:
@@ -157,17 +175,12 @@ func (c *Threads) turnAgain(ctx context.Context, w waiter, last *lastRun, turn p
 		}
 		return c.begun(ctx, now)
 	}
-	var reply protocol.RestReply
-	run, err := c.updateRun(ctx, ctx, last, turn.ID, protocol.UpdateInvoke, turn, &reply)
-	if err != nil {
-		return runtime.Rest{}, err
-	}
-	return w.shown(ctx, run, reply)
+	return c.turn(ctx, w, last, turn)
 }
 
 // begun is the view of a run that this call has started, when it rests. A run that nobody begins is waited for as long as there are
 // workers that may.
-func (c *Threads) begun(ctx context.Context, now *lastRun) (runtime.Rest, error) {
+func (c turns) begun(ctx context.Context, now *lastRun) (runtime.Rest, error) {
 	if !now.open {
 		return runtime.Rest{View: goingOn(c.viewOf(now))}, nil
 	}

@@ -95,6 +95,7 @@ func (w waiter) shown(ctx context.Context, run string, reply protocol.RestReply)
 // rested is a run as it told when it came to rest, or had ended; stands is false when it goes on, or may.
 func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply) (rest runtime.Rest, stands bool, err error) {
 	w.ended.note(w.thread, reply.Ends)
+	w.open.note(w.thread, !reply.Ends)
 	if !reply.Ends || reply.Status == protocol.StatusFinished {
 		rest.Long = w.complete(reply.Stands)
 	}

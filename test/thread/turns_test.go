@@ -100,7 +100,7 @@ func TestACallerPaysForOneCall(t *testing.T) {
 	}
 	r, err = th.Invoke(t.Context(), rig.Wrote(long))
 	require.NoError(t, err)
-	calls.same(t, map[string]int{"ExecuteMultiOperation": 1, "QueryWorkflow": 1}, calls.take())
+	calls.same(t, map[string]int{"UpdateWorkflowExecution": 1, "QueryWorkflow": 1}, calls.take())
 	assert.Equal(t, []string{"ask", "turn true", "again", "again", long}, r.Output.Log.Get())
 	r, err = g.Thread(c, work.Queue+"-long").Invoke(t.Context(), rig.Wrote(long))
 	require.NoError(t, err)
@@ -358,7 +358,13 @@ func TestACallerThatIsLost(t *testing.T) {
 		return err
 	})
 	until(thread.StatusFinished, "ask", "turn true", "hello")
-	assert.Equal(t, []string{"ask", "turn true", "hello"}, rig.LogOf(t, seen))
+	_, err = th.Invoke(t.Context(), rig.Wrote("again")) // the client knows now that the run is open
+	require.NoError(t, err)
+	lose("UpdateWorkflowExecution", func(ctx context.Context) error {
+		_, err := th.Invoke(ctx, rig.Wrote("bye"))
+		return err
+	})
+	until(thread.StatusFinished, "ask", "turn true", "hello", "again", "bye")
 }
 
 // TestAnInputThatOnlyTheWorkerRefuses: a program whose graph takes what the workers' does not is told so, and nothing is left of it.

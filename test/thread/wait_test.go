@@ -135,7 +135,7 @@ func TestATurnIsOneUpdate(t *testing.T) {
 				assert.Equal(t, thread.StatusFinished, r.Status)
 				assert.Len(t, r.Output.Log.Get(), n)
 				if made := counted.take(); name == "one run" && n > 2 {
-					counted.same(t, map[string]int{"ExecuteMultiOperation": 1}, made)
+					counted.same(t, map[string]int{"UpdateWorkflowExecution": 1}, made)
 				}
 			}
 		})
@@ -177,13 +177,13 @@ func TestATurnBringsWhatIsNew(t *testing.T) {
 	}
 	before := historyBytes(work, work.Queue)
 	for n := range 4 {
-		calls.same(t, map[string]int{"ExecuteMultiOperation": 1}, say(one, fmt.Sprint("short ", n)))
+		calls.same(t, map[string]int{"UpdateWorkflowExecution": 1}, say(one, fmt.Sprint("short ", n)))
 	}
 	assert.Less(t, historyBytes(work, work.Queue)-before, int64(4*6<<10))
 	say(other, "<in between>")
-	calls.same(t, map[string]int{"ExecuteMultiOperation": 1}, say(one, "<short>"))
+	calls.same(t, map[string]int{"UpdateWorkflowExecution": 1}, say(one, "<short>"))
 	say(one, "begin anew")
-	calls.same(t, map[string]int{"ExecuteMultiOperation": 1}, say(one, "last"))
+	calls.same(t, map[string]int{"UpdateWorkflowExecution": 1}, say(one, "last"))
 }
 
 // TestAStartAndAWaitAreTwoCalls of a client that knows the graph and has asked about it before, with a Thread and with a Client. A
