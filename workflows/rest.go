@@ -220,6 +220,7 @@ func (r *run) runTasks(ctx workflow.Context) {
 			r.tasks.interrupt(wait)
 		}
 		if r.segments.under != nil {
+			r.segments.goOn(wait)
 			if r.segments.ended() || r.segments.news(ctx) || r.tasks.mustEnd(step) {
 				r.leaveSegment(wait)
 			}
@@ -269,7 +270,7 @@ func (r *run) startTasks(ctx workflow.Context) {
 // arrived reports whether there is something to go on with; paused says that the run was when it last looked.
 func (r *run) arrived(ctx workflow.Context, paused bool) bool {
 	if r.segments.under != nil {
-		return r.segments.ended() || r.segments.news(ctx) || r.listed.later && !r.segments.opening()
+		return r.segments.moved() || r.segments.news(ctx) || r.listed.later && !r.segments.opening()
 	}
 	return len(r.tasks.results) > 0 || ctx.Err() == nil && (len(r.life.Given) > 0 || paused && r.life.State.Paused == nil) || r.listed.unlisted()
 }

@@ -50,17 +50,18 @@ type segments struct {
 
 // segment is one that is under way.
 type segmentRun struct {
-	id     string
-	ready  []*pregel.Task   // those that the loop had handed out
-	from   pregel.Suspended // the run as it was handed over
-	cancel workflow.CancelFunc
-	// opens says that its first half second is not over.
-	opens bool
+	id      string
+	request segment.Request
+	ready   []*pregel.Task   // those that the loop had handed out
+	from    pregel.Suspended // the run as it was handed over
+	ctx     workflow.Context // of its activity
+	cancel  workflow.CancelFunc
+	// opening is its first half second, nil when that is over; activity is the rest, nil before.
+	opening, activity workflow.Future
 	// interrupted says that it was asked to leave, and stored is what it had stored before; unread, that nobody could say.
 	interrupted, unread bool
 	stored              segment.Stored
-	result              *segment.StoredResult // nil until it has ended
-	activity            workflow.Future       // nil while it opens
+	result              *segment.StoredResult // nil until it has been read
 	// lost says that it ended without a result of its own; unbegun, that no worker ever began it.
 	lost, unbegun bool
 }
@@ -144,33 +145,45 @@ func (s *segments) start(ctx workflow.Context) bool {
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	segmentCtx, cancel := workflow.WithCancel(apart)
 	options := s.activityOptions(first)
-	under := &segmentRun{id: options.ActivityID, ready: s.tasks.queue, from: here, cancel: cancel}
+	under := &segmentRun{id: options.ActivityID, request: req, ready: s.tasks.queue, from: here,
+		ctx: workflow.WithActivityOptions(segmentCtx, options), cancel: cancel}
 	s.under, s.tasks.queue = under, nil
-	under.opens, s.opens = s.mayOpen(ctx), false
-	workflow.Go(apart, func(ctx workflow.Context) {
-		var encoded []byte
-		if under.opens {
-			encoded = s.open(ctx, segment.Opening{Request: req, Run: here, ActivityID: under.id})
-			s.opens, s.came = len(encoded) > 0 && s.single(), position(ctx)
-		}
-		under.opens = false
-		if len(encoded) == 0 {
-			if req.Loop, under.ready, err = segment.HandOver(s.loop, under.ready, (*pregel.Loop).Suspend); err != nil {
-				panic(err.Error())
-			}
-			under.activity = s.execute(workflow.WithActivityOptions(segmentCtx, options), under, req)
-			if err := under.activity.Get(ctx, &encoded); err != nil {
-				under.result = &segment.StoredResult{Result: s.lost(under, err)}
-				return
-			}
-		}
-		result, err := segment.DecodeResult(encoded)
-		if err != nil {
-			panic(err.Error())
-		}
-		under.result, s.follows = result, result.Follows
-	})
+	if s.mayOpen(ctx) {
+		under.opening = s.open(apart, segment.Opening{Request: req, Run: here, ActivityID: under.id})
+	} else {
+		s.execute(apart)
+	}
+	s.opens = false
 	return true
+}
+
+// goOn takes in what has come back of the segment under way: the end of its opening, behind which it goes on in its activity unless it
+// came through, or its end. ctx is not cancelled with the run.
+func (s *segments) goOn(ctx workflow.Context) {
+	if !s.moved() {
+		return
+	}
+	var encoded []byte
+	under := s.under
+	if s.opening() {
+		if err := under.opening.Get(ctx, &encoded); err != nil {
+			workflow.GetLogger(ctx).Warn("the segment begins in its activity", "error", err)
+		}
+		under.opening = nil
+		if len(encoded) == 0 {
+			s.execute(ctx)
+			return
+		}
+		s.opens, s.came = s.single(), position(ctx)
+	} else if err := under.activity.Get(ctx, &encoded); err != nil {
+		under.result = &segment.StoredResult{Result: s.lost(under, err)}
+		return
+	}
+	result, err := segment.DecodeResult(encoded)
+	if err != nil {
+		panic(err.Error())
+	}
+	under.result, s.follows = result, result.Follows
 }
 
 // mostStrict bounds the state of a run that is handed to segments of sync mode: what a superstep there makes of it may fill the
@@ -190,7 +203,7 @@ const openingBound = 5 * time.Second
 
 // open runs the first half second of a segment within this workflow task. It returns nothing when the segment goes on in its
 // activity.
-func (s *segments) open(ctx workflow.Context, o segment.Opening) (encoded []byte) {
+func (s *segments) open(ctx workflow.Context, o segment.Opening) workflow.Future {
 	o.Request.Spec = s.in.Spec
 	s.now(ctx)                      // before the local activity
 	if !workflow.IsReplaying(ctx) { // an argument is not stored: this may depend on the worker
@@ -199,20 +212,21 @@ func (s *segments) open(ctx workflow.Context, o segment.Opening) (encoded []byte
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		ScheduleToCloseTimeout: openingBound, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	})
-	if err := workflow.ExecuteLocalActivity(local, segment.OpeningActivity, o).Get(ctx, &encoded); err != nil {
-		workflow.GetLogger(ctx).Warn("the segment begins in its activity", "error", err)
-		return nil
-	}
-	return encoded
+	return workflow.ExecuteLocalActivity(local, segment.OpeningActivity, o)
 }
 
-// execute schedules the segment's activity.
-func (s *segments) execute(ctx workflow.Context, under *segmentRun, req segment.Request) workflow.Future {
-	if sink, ok := s.sink.(graphadapter.SegmentRecorder); ok && req.Durability != graphadapter.DurabilityExit {
-		sink.Handed(under.id, s.program, req.Loop)
+// execute schedules the activity of the segment under way.
+func (s *segments) execute(ctx workflow.Context) {
+	under, err := s.under, error(nil)
+	if under.request.Loop, under.ready, err = segment.HandOver(s.loop, under.ready, (*pregel.Loop).Suspend); err != nil {
+		panic(err.Error())
 	}
-	s.inputs.shortenSegment(ctx, &req, &s.spec, s.in.Spec)
-	return workflow.ExecuteActivity(ctx, segment.SegmentActivity, req)
+	if sink, ok := s.sink.(graphadapter.SegmentRecorder); ok && under.request.Durability != graphadapter.DurabilityExit {
+		sink.Handed(under.id, s.program, under.request.Loop)
+	}
+	s.inputs.shortenSegment(ctx, &under.request, &s.spec, s.in.Spec)
+	under.activity = workflow.ExecuteActivity(under.ctx, segment.SegmentActivity, under.request)
+	under.request = segment.Request{} // a loop that is as large as the run is not kept
 }
 
 // request is a segment's, without the run.
@@ -243,16 +257,25 @@ func (s *segments) activityOptions(first *pregel.Task) workflow.ActivityOptions 
 }
 
 // opening reports whether the segment under way may end with this workflow task.
-func (s *segments) opening() bool { return s.under != nil && s.under.opens }
+func (s *segments) opening() bool { return s.under != nil && s.under.opening != nil }
 
 // ended reports whether a segment has come back.
 func (s *segments) ended() bool { return s.under != nil && s.under.result != nil }
 
-// behind reports whether a segment came back of which the run has not taken everything in.
-func (s *segments) behind() bool {
+// moved reports whether something came back of the segment under way that has not been read.
+func (s *segments) moved() bool {
 	under := s.under
-	return s.delivering || s.ended() || under != nil && under.activity != nil && under.activity.IsReady()
+	switch {
+	case under == nil || under.result != nil:
+		return false
+	case under.opening != nil:
+		return under.opening.IsReady()
+	}
+	return under.activity.IsReady()
 }
+
+// behind reports whether a segment came back of which the run has not taken everything in.
+func (s *segments) behind() bool { return s.delivering || s.ended() || s.moved() }
 
 // news reports whether something arrived that a segment under way must not go past: ctx is the run's.
 func (s *segments) news(ctx workflow.Context) bool {

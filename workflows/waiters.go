@@ -52,13 +52,15 @@ func (w *waiters) awaitBeside(ctx workflow.Context, has map[string]pregel.Had) *
 	return &reply
 }
 
-// await returns when the run rests. What has arrived with the same workflow task is taken in first. has are values that the
+// await returns when the run rests. What has arrived with the same workflow task is taken in before it is said to. has are values that the
 // caller has, and input is what it gave the run.
 func (w *waiters) await(ctx workflow.Context, has map[string]pregel.Had, input pregel.Value) protocol.RestReply {
 	w.now++
 	defer func() { w.now-- }()
 	wait, _ := workflow.NewDisconnectedContext(ctx)
-	GiveWay(wait)
+	if w.rests() {
+		GiveWay(wait)
+	}
 	_ = workflow.Await(wait, func() bool { return w.ends || w.moves || w.rests() })
 	if !w.ends && !w.rests() {
 		return protocol.RestReply{Moved: true}
