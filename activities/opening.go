@@ -23,9 +23,11 @@ const (
 	takenWithin = 5 * time.Second
 )
 
-// maxOpened bounds the result that a workflow task completes with: there is more in that message. The activity returns one
-// that is larger.
-const maxOpened = 1 << 20
+// How many bytes a workflow task completes with as the result of an opening. The activity returns what has more.
+const (
+	maxOpened            = 1 << 20 // there is more in that message
+	maxOpenedByReference = 4 << 20 // goes by reference, but is stored before the workflow task completes
+)
 
 // Open is the local activity in which a segment begins: see [segment.Opening]. It returns nothing when the segment is to go on
 // in its activity, and never an error: whatever is wrong is the activity's to say.
@@ -55,7 +57,7 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	case <-ctx.Done():
 	case <-activity.GetWorkerStopChannel(ctx):
 	}
-	if encoded := o.whole(); encoded != nil {
+	if encoded := o.whole(); encoded != nil && len(encoded) <= n.mostOpened() {
 		n.openings.drop(o)
 		return encoded, nil
 	}
@@ -126,9 +128,9 @@ func (o *opening) whole() []byte {
 	if o.err != nil {
 		return nil
 	}
-	o.result.Follows = o.strict && o.nodes.openings.follows != nil && o.nodes.openings.follows()
+	o.result.Follows = o.nodes.openings.follows != nil && o.nodes.openings.follows()
 	encoded, err := o.result.Encode()
-	if err != nil || len(encoded) > maxOpened {
+	if err != nil {
 		return nil
 	}
 	return encoded

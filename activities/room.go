@@ -83,10 +83,23 @@ const maxOutcomeBytes = 1900 << 10
 
 // mostReturned is how many bytes an activity of this worker may return: more than one payload where results go by reference.
 func (n *Nodes) mostReturned() int {
-	if storage.Takes(n.converter, maxOutcomeBytes) < maxOutcomeBytes {
+	if n.returnsReferences() {
 		return graphadapter.MaxResultBytes
 	}
 	return maxOutcomeBytes
+}
+
+// mostOpened is how many bytes a segment's opening may return.
+func (n *Nodes) mostOpened() int {
+	if n.returnsReferences() {
+		return maxOpenedByReference
+	}
+	return maxOpened
+}
+
+// returnsReferences reports whether this worker's large results go by reference.
+func (n *Nodes) returnsReferences() bool {
+	return storage.Takes(n.converter, maxOutcomeBytes) < maxOutcomeBytes
 }
 
 // maxFailureBytes bounds what goes along with a failure. The server cuts off a failure that is larger than a payload may

@@ -33,8 +33,8 @@ type segments struct {
 	// expired is set when the superstep under way ran out of time in a segment.
 	expired *graphadapter.StepTimeoutError
 	spec    known
-	// opens says that the next segment begins within a workflow task: it is the first of what the run was given to do, or in sync mode
-	// all before it came through within theirs.
+	// opens says that the next segment begins within a workflow task: it is the first of what the run was given to do, or all before it
+	// came through within theirs.
 	opens bool
 	// came is the position at which the last one of those came through; follows says that its worker can have the next workflow task
 	// follow at once, by which what came through is stored; nextTask makes it do that, nil where runs are only read.
@@ -98,14 +98,14 @@ func (s *segments) beside() bool {
 	return s.apart || s.tasks.running > 0 || len(s.tasks.results) > 0 || len(s.tasks.queue) == 0
 }
 
-// waits reports whether the queued task is to begin in the workflow task that follows this one: the superstep before came through
-// within this one, and is stored with it.
+// waits reports whether the queued tasks are to begin in the workflow task that follows this one: a segment came through within this
+// one, and is stored with it. Two of them together might take longer than a workflow task should.
 func (s *segments) waits(ctx workflow.Context) bool {
-	return s.single() && s.follows && !s.beside() && len(s.tasks.queue) == 1 && s.mayOpen(ctx) && !s.stored(ctx) && !segment.IsPinned(s.program, s.tasks.queue)
+	return s.follows && !s.beside() && (!s.single() || len(s.tasks.queue) == 1) && s.mayOpen(ctx) && !s.stored(ctx) && !segment.IsPinned(s.program, s.tasks.queue)
 }
 
 // stored reports whether what came through within a workflow task is stored: the run is in a later one.
-func (s *segments) stored(ctx workflow.Context) bool { return !s.single() || position(ctx) > s.came }
+func (s *segments) stored(ctx workflow.Context) bool { return position(ctx) > s.came }
 
 // awaitStored waits for the next workflow task, which the worker has follow at once: ctx is not cancelled with the run.
 func (s *segments) awaitStored(ctx workflow.Context) {
@@ -134,7 +134,7 @@ func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
 	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, pregel.SuspendHere)
 	s.tasks.queue = ready
-	if err != nil || here.Size() > s.mostHanded() {
+	if err != nil || here.Size() > s.mostHanded(ctx) {
 		workflow.GetLogger(ctx).Warn("the run is not handed to a segment", "bytes", here.Size(), "error", err)
 		s.apart = true
 		return false
@@ -174,7 +174,7 @@ func (s *segments) goOn(ctx workflow.Context) {
 			s.execute(ctx)
 			return
 		}
-		s.opens, s.came = s.single(), position(ctx)
+		s.opens, s.came = true, position(ctx)
 	} else if err := under.activity.Get(ctx, &encoded); err != nil {
 		under.result = &segment.StoredResult{Result: s.lost(under, err)}
 		return
@@ -184,15 +184,16 @@ func (s *segments) goOn(ctx workflow.Context) {
 		panic(err.Error())
 	}
 	under.result, s.follows = result, result.Follows
+	s.opens = s.opens && (s.follows || s.single())
 }
 
 // mostStrict bounds the state of a run that is handed to segments of sync mode: what a superstep there makes of it may fill the
 // segment's record, and to hand all of it over again each time costs more than an activity for each task. A segment of one superstep
-// is handed over once, and mostly within the worker's process.
+// is handed over once, and one that opens mostly stays within the worker's process.
 const mostStrict = 8 << 20
 
-func (s *segments) mostHanded() int {
-	if s.relaxed() || s.single() {
+func (s *segments) mostHanded(ctx workflow.Context) int {
+	if s.relaxed() || s.single() || s.mayOpen(ctx) {
 		return maxReferred
 	}
 	return mostStrict
