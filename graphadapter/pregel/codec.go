@@ -62,7 +62,8 @@ type threadJSON struct {
 
 // EncodeThread writes a thread's state as JSON. Untracked channels are left out: they do not outlive a process.
 func (p *Program) EncodeThread(t *Thread) (Value, error) {
-	return json.Marshal(p.threadOut(t, false))
+	out := p.threadOut(t, false)
+	return encodeAround(out.checkpoints, func() ([]byte, error) { return json.Marshal(out) })
 }
 
 // threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run.

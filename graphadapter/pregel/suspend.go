@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"superstep.dev/internal/jsontext"
 )
 
 // Suspend returns the run and its thread as they are now, untracked channels included: [Program.Restore] goes on from it
@@ -76,13 +78,11 @@ func suspend(l *Loop) (*suspendedJSON, error) {
 }
 
 func (s *suspendedJSON) encode(graph string) (Value, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(s); err != nil {
+	text, err := encodeAround(s.checkpoints, func() ([]byte, error) { return jsontext.Encode(s) })
+	if err != nil {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %w", graph, err)
 	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+	return text, nil
 }
 
 // suspendedFormat is the version of what Suspend writes. Only optional fields may be added to it.

@@ -111,6 +111,38 @@ func TestLongValuesStayWhereTheyAre(t *testing.T) {
 	}
 }
 
+// TestAValueMayLookLikeAnything: what stands for a long value in a text while that is written is never taken for a value, nor a value for it.
+func TestAValueMayLookLikeAnything(t *testing.T) {
+	p := compiled(t, storedGraph)
+	long := strings.Repeat("long ", 1000)
+	for _, x := range []string{`1`, `"@long 0@"`, `"@long 1@"`, `"@long x@"`, `["@long 0@"]`, `"\"@long 0@\""`, `"@long "`} {
+		loop, err := p.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{"x":` + x + `,"log":["` + long + `"]}`)}, pregel.Options{RecursionLimit: 9}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := loop.Suspend()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := p.Restore(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := p.EncodeThread(again.Thread())
+		if err != nil {
+			t.Fatal(err)
+		}
+		thread, err := p.DecodeThread(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, values, err := p.NowHeld(thread)
+		if err != nil || values["x"].String() != x || values["log"].String() != `["`+long+`"]` {
+			t.Errorf("x of %s is %v, and the list %.60s, at %v, %v", x, values["x"], values["log"], now, err)
+		}
+	}
+}
+
 // TestSuspendingChangesNothing: a run that is suspended and restored at quiet moments, also in the middle of a superstep,
 // goes on as one that never was: the same events, ids, digests, answers asked for, and thread.
 func TestSuspendingChangesNothing(t *testing.T) {
