@@ -43,7 +43,8 @@ func (r *run) checkRoom(ctx workflow.Context, c life.Command) error {
 	return cmp.Or(r.room.refuse(ctx), r.check(c))
 }
 
-// handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed.
+// handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed. The SDK lets all coroutines
+// have a turn at each; those that a run begins with come last, so that there is none yet.
 func (r *run) handle(ctx workflow.Context) error {
 	for _, h := range []handler{
 		{protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint.",
@@ -56,17 +57,6 @@ func (r *run) handle(ctx workflow.Context) error {
 				return reply, turn.Err
 			},
 			func(_ workflow.Context, req protocol.ResumeUpdate) error { return r.check(req.ResumeRequest) }},
-		{protocol.UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.",
-			func(ctx workflow.Context, req protocol.InvokeRequest) (reply protocol.RestReply, err error) {
-				err = r.take(ctx, request{Command: r.invocation(req, req.Asked.Token != "")}).Err
-				if err == nil && req.Rest {
-					reply = r.waiters.await(ctx, req.Has, req.Input.Value)
-				}
-				return reply, err
-			},
-			func(ctx workflow.Context, req protocol.InvokeRequest) error {
-				return r.checkRoom(ctx, r.invocation(req, true))
-			}},
 		{protocol.UpdateState, "Writes to the state of a run that rests.", r.updates.onUpdateState,
 			func(ctx workflow.Context, req protocol.UpdateStateRequest) error {
 				return r.checkRoom(ctx, r.updates.updating(req, true, nil))
@@ -85,6 +75,17 @@ func (r *run) handle(ctx workflow.Context) error {
 		takes[protocol.PauseRequest, protocol.PauseReply](r.people, protocol.UpdatePause, "Pauses the run: no new task starts. With unpause, lets it go on."),
 		takes[protocol.EventRequest, protocol.EventReply](r.people, protocol.UpdateEvent, "Sends an event to every task of the thread that waits for it."),
 		{protocol.UpdateRest, "Returns when the run rests or ends.", r.waiters.wait, r.waiters.refuse},
+		{protocol.UpdateInvoke, "Gives a run that rests something new to do; new input abandons open questions.",
+			func(ctx workflow.Context, req protocol.InvokeRequest) (reply protocol.RestReply, err error) {
+				err = r.take(ctx, request{Command: r.invocation(req, req.Asked.Token != "")}).Err
+				if err == nil && req.Rest {
+					reply = r.waiters.await(ctx, req.Has, req.Input.Value)
+				}
+				return reply, err
+			},
+			func(ctx workflow.Context, req protocol.InvokeRequest) error {
+				return r.checkRoom(ctx, r.invocation(req, true))
+			}},
 	} {
 		err := workflow.SetUpdateHandlerWithOptions(ctx, h.name, h.does,
 			workflow.UpdateHandlerOptions{Validator: h.validate, Description: h.about})
