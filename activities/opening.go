@@ -29,6 +29,14 @@ const (
 	maxOpenedByReference = 4 << 20 // goes by reference, but is stored before the workflow task completes
 )
 
+// mostOpened is how many bytes a segment's opening may return.
+func (n *Nodes) mostOpened() int {
+	if n.returnsReferences() {
+		return maxOpenedByReference
+	}
+	return maxOpened
+}
+
 // Open is the local activity in which a segment begins: see [segment.Opening]. It returns nothing when the segment is to go on
 // in its activity, and never an error: whatever is wrong is the activity's to say.
 func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {

@@ -89,14 +89,6 @@ func (n *Nodes) mostReturned() int {
 	return maxOutcomeBytes
 }
 
-// mostOpened is how many bytes a segment's opening may return.
-func (n *Nodes) mostOpened() int {
-	if n.returnsReferences() {
-		return maxOpenedByReference
-	}
-	return maxOpened
-}
-
 // returnsReferences reports whether this worker's large results go by reference.
 func (n *Nodes) returnsReferences() bool {
 	return storage.Takes(n.converter, maxOutcomeBytes) < maxOutcomeBytes

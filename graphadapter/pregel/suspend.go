@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"superstep.dev/internal/jsontext"
 )
 
 // Suspend returns the run and its thread as they are now, untracked channels included: [Program.Restore] goes on from it
@@ -78,7 +76,13 @@ func suspend(l *Loop) (*suspendedJSON, error) {
 }
 
 func (s *suspendedJSON) encode(graph string) (Value, error) {
-	text, err := encodeAround(s.checkpoints, func() ([]byte, error) { return jsontext.Encode(s) })
+	text, err := encodeAround(s.checkpoints, func() ([]byte, error) {
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		err := encoder.Encode(s)
+		return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %w", graph, err)
 	}

@@ -71,7 +71,7 @@ type GraphInput struct {
 	// where it is only continued.
 	Life life.State `json:"life,omitzero"`
 	// Lines are the latest checkpoints of earlier runs of the thread, oldest first.
-	Lines []Line `json:"lines,omitempty"`
+	Lines Lines `json:"lines,omitempty"`
 	// Cancel makes the run one that only cleans up behind the thread's last, which has ended.
 	Cancel *CancelBehind `json:"cancel,omitempty"`
 	// Previous is the id of the thread's run before this one, "" for the first.
@@ -176,7 +176,7 @@ type Closing struct {
 	Budget *pregel.Meter `json:"budget,omitempty"`
 	// Life is what the thread knows of people and of time. The events that it keeps count with the State.
 	Life  life.State `json:"life,omitzero"`
-	Lines []Line     `json:"lines,omitempty"`
+	Lines Lines      `json:"lines,omitempty"`
 	// Cancel is how the run was cancelled, nil when it was not, or plainly.
 	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Settings are those that the run had: a retry goes on with them.
