@@ -40,7 +40,7 @@ const (
 	heartbeatFanOut  = 300
 	heartbeatLate    = 2                      // times how late
 	maxLate          = 750 * time.Millisecond // lost workers make results late too, and must be noticed soon
-	retryInterval    = 100 * time.Millisecond
+	retryInterval    = 25 * time.Millisecond
 	maxRetryInterval = 2 * time.Second
 	// A node's own timeout bounds an attempt. The server wants a bound too; this one only catches lost tasks.
 	attemptBound = 365 * 24 * time.Hour
