@@ -11,6 +11,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/worker"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
@@ -24,34 +25,73 @@ func following(t *testing.T) *rig {
 	return r
 }
 
-// TestSuperstepsOfSyncModeFollow: each is stored with the workflow task that it ran in, and a worker may take the run over at each.
-func TestSuperstepsOfSyncModeFollow(t *testing.T) {
-	t.Parallel()
-	r := following(t)
-	r.work(chainGraph())
-	var h *historypb.History
-	inTime(t, func() bool {
-		run := r.start(testserver.Queue(t), protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
-		if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` {
-			t.Errorf("it ended with %s", log)
+// lengthened is a chain whose supersteps bring so much that each is a segment of its own in every mode; only sync mode does without.
+// The last one leaves a short state.
+func lengthened(g *graphadapter.Graph) *graphadapter.Graph {
+	g.Spec.Channels = append(g.Spec.Channels, pregel.ChannelSpec{Name: "long", Kind: pregel.KindLast})
+	for name, node := range g.Nodes {
+		run, long := node.Run, strings.Repeat(name, 1600<<10)
+		if name == "c" {
+			long = ""
 		}
-		h = r.history(run.GetID())
-		got, want := countsOf(h), (counts{3, 3, 3, 0})
-		if got != want && got.activities == 0 {
-			t.Errorf("a run of three supersteps took %+v, want %+v", got, want)
+		node.Run = func(ctx context.Context, in graphadapter.Input) (pregel.Command, error) {
+			c, err := run(ctx, in)
+			c.Update = append(c.Update, writes("long", long).Update...)
+			return c, err
 		}
-		return got.activities == 0
-	})
-	for n, e := range h.Events {
-		if e.GetWorkflowTaskScheduledEventAttributes() == nil || n < 3 {
-			continue
-		}
-		if err := replay(t, &historypb.History{Events: h.Events[:n]}, chainGraph()); err != nil {
-			t.Errorf("up to event %d: %v", n, err)
-		}
+		g.Nodes[name] = node
 	}
-	if err := replay(t, h, chainGraph()); err != nil {
-		t.Error(err)
+	return g
+}
+
+// followedModes are inputs in all modes, for a graph that is lengthened unless the mode is sync.
+func followedModes() map[string]protocol.GraphInput {
+	modes := relaxedModes()
+	modes["sync"], modes["fused"] = protocol.GraphInput{}, protocol.GraphInput{Fused: true}
+	return modes
+}
+
+func followedChain(mode string) *graphadapter.Graph {
+	if mode == "sync" {
+		return chainGraph()
+	}
+	return lengthened(chainGraph())
+}
+
+// TestSuperstepsFollow: each that is a segment of its own is stored with the workflow task that it ran in, and a worker may take the run
+// over at each.
+func TestSuperstepsFollow(t *testing.T) {
+	for mode, in := range followedModes() {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			r := following(t)
+			r.work(followedChain(mode))
+			in.Graph, in.Input = "chain", input(`{}`)
+			var h *historypb.History
+			inTime(t, func() bool {
+				run := r.start(testserver.Queue(t), in)
+				if log := string(r.finished(run).Output["log"]); log != `["a","b","c"]` {
+					t.Errorf("it ended with %s", log)
+				}
+				h = r.history(run.GetID())
+				got, want := countsOf(h), (counts{3, 3, 3, 0})
+				if got != want && got.activities == 0 {
+					t.Errorf("a run of three supersteps took %+v, want %+v", got, want)
+				}
+				return got.activities == 0
+			})
+			for n, e := range h.Events {
+				if e.GetWorkflowTaskScheduledEventAttributes() == nil || n < 3 {
+					continue
+				}
+				if err := replay(t, &historypb.History{Events: h.Events[:n]}, followedChain(mode)); err != nil {
+					t.Errorf("up to event %d: %v", n, err)
+				}
+			}
+			if err := replay(t, h, followedChain(mode)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -90,16 +130,18 @@ func TestASuperstepThatTakesLong(t *testing.T) {
 // TestAWorkerLostBetweenSupersteps: what was stored does not run again, and the superstep that was lost begins in an activity, which
 // counts lost workers. The next worker need not have workflow tasks follow each other.
 func TestAWorkerLostBetweenSupersteps(t *testing.T) {
-	for name, follows := range map[string]bool{"to one like it": true, "to one that has no tasks follow": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inTime(t, func() bool { return lostBetween(t, follows) })
-		})
+	for mode, in := range followedModes() {
+		for name, follows := range map[string]bool{"to one like it": true, "to one that has no tasks follow": false} {
+			t.Run(mode+" "+name, func(t *testing.T) {
+				t.Parallel()
+				inTime(t, func() bool { return lostBetween(t, mode, in, follows) })
+			})
+		}
 	}
 }
 
 // lostBetween reports whether the first superstep was through in its opening.
-func lostBetween(t *testing.T, follows bool) bool {
+func lostBetween(t *testing.T, mode string, in protocol.GraphInput, follows bool) bool {
 	r, gone := newRig(t), following(t)
 	gone.queue, r.follows = r.queue, follows
 	g, first, ran, began, release := chainGraph(), &atomic.Int32{}, &atomic.Int32{}, make(chan struct{}), make(chan struct{})
@@ -112,8 +154,12 @@ func lostBetween(t *testing.T, follows bool) bool {
 		}
 		return nil
 	})
+	if mode != "sync" {
+		g = lengthened(g)
+	}
+	in.Graph, in.Input = "chain", input(`{}`)
 	stop := gone.workAs(g, worker.Options{WorkerStopTimeout: time.Millisecond})
-	run := r.start(testserver.Queue(t), protocol.GraphInput{Graph: "chain", Input: input(`{}`)})
+	run := r.start(testserver.Queue(t), in)
 	<-began
 	gone.client.Close() // the workflow task is lost with the worker
 	stop()
