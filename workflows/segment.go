@@ -51,7 +51,7 @@ type segments struct {
 // segment is one that is under way.
 type segmentRun struct {
 	id      string
-	request segment.Request
+	request segment.Request  // of its activity, until that is scheduled
 	ready   []*pregel.Task   // those that the loop had handed out
 	from    pregel.Suspended // the run as it was handed over
 	ctx     workflow.Context // of its activity
@@ -148,7 +148,7 @@ func (s *segments) start(ctx workflow.Context) bool {
 	under := &segmentRun{id: options.ActivityID, request: req, ready: s.tasks.queue, from: here,
 		ctx: workflow.WithActivityOptions(segmentCtx, options), cancel: cancel}
 	s.under, s.tasks.queue = under, nil
-	if s.mayOpen(ctx) {
+	if s.mayOpen(ctx) && (s.relaxed() || s.stored(ctx)) {
 		under.opening = s.open(apart, segment.Opening{Request: req, Run: here, ActivityID: under.id})
 	} else {
 		s.execute(apart)

@@ -26,7 +26,8 @@ func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runt
 }
 
 // Invoke is StartRun and Wait. New input for a thread is one call: a run that is open takes it as a turn, a thread that has none
-// begins with it, and the reply comes when the run rests. Where this client has seen the run rest, no start goes along. A thread whose last run is over takes more calls, as its state is needed.
+// begins with it, and the reply comes when the run rests. Where this client has seen the run rest, no start goes along. A thread whose
+// last run is over takes more calls, as its state is needed.
 func (c *Threads) Invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
