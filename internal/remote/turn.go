@@ -57,8 +57,8 @@ func (c turns) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.St
 	if err := c.admitStart(ctx, g, &req); err != nil {
 		return runtime.Rest{}, err
 	}
-	if (here{c.Threads}).may(req) {
-		view, err := here{c.Threads}.start(ctx, req)
+	if here(c).may(req) {
+		view, err := here(c).start(ctx, req)
 		if !errors.Is(err, errNotNew) {
 			return runtime.Resting(view, err)
 		}
