@@ -59,9 +59,9 @@ func (all *Lines) UnmarshalJSON(text []byte) error {
 		set(&l.Step, j.Step)
 		set(&l.Parent, j.Parent)
 		set(&l.Source, j.Source)
-		set(&l.Ran, j.Ran)
-		set(&l.Wrote, j.Wrote)
-		set(&l.Next, j.Next)
+		setNames(&l.Ran, j.Ran)
+		setNames(&l.Wrote, j.Wrote)
+		setNames(&l.Next, j.Next)
 		set(&l.Run, j.Run)
 		set(&l.At, j.At)
 		*all = append(*all, l)
@@ -91,5 +91,13 @@ func unlessNames(expected, names []string) *[]string {
 func set[T any](field, to *T) {
 	if to != nil {
 		*field = *to
+	}
+}
+
+// setNames is set where no names are nil.
+func setNames(field, to *[]string) {
+	set(field, to)
+	if len(*field) == 0 {
+		*field = nil
 	}
 }

@@ -29,11 +29,7 @@ func TestLinesAreReadAsTheyWereWritten(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &again))
 		require.Len(t, again, len(lines))
 		for i := range lines {
-			want, got := lines[i], again[i]
-			for _, l := range []*protocol.Line{&want, &got} { // none is none
-				l.Ran, l.Wrote, l.Next = append([]string{}, l.Ran...), append([]string{}, l.Wrote...), append([]string{}, l.Next...)
-			}
-			require.Equal(t, want, got)
+			require.Equal(t, lines[i], again[i])
 		}
 	})
 }
