@@ -68,7 +68,7 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 
 // lastBefore is the thread's last run. Of a thread that must be new nobody is asked: the server refuses to start one that is
 // there.
-func (c *server) lastBefore(ctx context.Context, req runtime.Start) (*lastRun, error) {
+func (c *Threads) lastBefore(ctx context.Context, req runtime.Start) (*lastRun, error) {
 	if req.NewThread {
 		return nil, nil
 	}
