@@ -148,7 +148,7 @@ func (s *segments) start(ctx workflow.Context) bool {
 	under := &segmentRun{id: options.ActivityID, request: req, ready: s.tasks.queue, from: here,
 		ctx: workflow.WithActivityOptions(segmentCtx, options), cancel: cancel}
 	s.under, s.tasks.queue = under, nil
-	if s.mayOpen(ctx) && (s.relaxed() || s.stored(ctx)) {
+	if s.mayOpen(ctx) && (s.relaxed() || s.stored(ctx)) { // an activity begins when the workflow task is stored
 		under.opening = s.open(apart, segment.Opening{Request: req, Run: here, ActivityID: under.id})
 	} else {
 		s.execute(apart)
@@ -202,7 +202,7 @@ func (s *segments) mostHanded(ctx workflow.Context) int {
 // openingBound bounds a segment's opening, which ends by itself much earlier: it is for a worker that stands still.
 const openingBound = 5 * time.Second
 
-// open runs the first half second of a segment within this workflow task. It returns nothing when the segment goes on in its
+// open runs the first half second of a segment within this workflow task. What comes of it is empty when the segment goes on in its
 // activity.
 func (s *segments) open(ctx workflow.Context, o segment.Opening) workflow.Future {
 	o.Request.Spec = s.in.Spec

@@ -63,7 +63,7 @@ func (c turns) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.St
 			return runtime.Resting(view, err)
 		}
 	}
-	rest, err := c.turnOrStart(ctx, req)
+	rest, err := c.give(ctx, req)
 	if errors.Is(err, errEnded) {
 		c.ended.note(req.Thread, true)
 		return runtime.Resting(c.StartRun(ctx, g, req))
@@ -71,8 +71,8 @@ func (c turns) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.St
 	return rest, err
 }
 
-// turnOrStart gives a thread new input, and returns when the run rests. It fails with errEnded when the thread's last run is over.
-func (c turns) turnOrStart(ctx context.Context, req runtime.Start) (runtime.Rest, error) {
+// give gives a thread new input, and returns when the run rests. It fails with errEnded when the thread's last run is over.
+func (c turns) give(ctx context.Context, req runtime.Start) (runtime.Rest, error) {
 	turn := protocol.InvokeRequest{ID: cmp.Or(req.ID, uuid.NewString()), Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)),
 		Settings: runtime.SettingsOf(req), Asked: runtime.AskedOf(req.By, req.Reason, req.Token), Trace: tracing.Carried(ctx)}
 	w := c.waiterFor(req.Thread)
@@ -80,7 +80,7 @@ func (c turns) turnOrStart(ctx context.Context, req runtime.Start) (runtime.Rest
 	if c.open.within(req.Thread, rememberedFor) {
 		return c.turn(ctx, w, &lastRun{thread: req.Thread, graph: req.Graph, queue: c.cfg.TaskQueue}, turn)
 	}
-	return c.startOrTurn(ctx, req, w, turn)
+	return c.startWithTurn(ctx, req, w, turn)
 }
 
 // turn gives the turn to an open run.
@@ -94,10 +94,10 @@ func (c turns) turn(ctx context.Context, w waiter, last *lastRun, turn protocol.
 	return w.shown(ctx, run, reply)
 }
 
-// startOrTurn gives the turn by update-with-start: to an open run that this client does not know of, or to a new one. The start
+// startWithTurn gives the turn by update-with-start: to an open run that this client does not know of, or to a new one. The start
 // carries the input, and the update has the same id as the input: a run that has begun with it is given nothing twice, and a caller
 // who is lost between the two loses nothing. A long input travels with the start alone: a run that was open already asks for it.
-func (c turns) startOrTurn(ctx context.Context, req runtime.Start, w waiter, turn protocol.InvokeRequest) (runtime.Rest, error) {
+func (c turns) startWithTurn(ctx context.Context, req runtime.Start, w waiter, turn protocol.InvokeRequest) (runtime.Rest, error) {
 	since, input := time.Now(), turn.Input
 	in := protocol.GraphInput{Graph: turn.Graph, ID: turn.ID, Input: input, Asked: turn.Asked, Noted: req.Served, Trace: turn.Trace}
 	in.Set(*turn.Settings)
