@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gofrs/flock"
 	"go.temporal.io/server/common/config"
@@ -67,7 +69,10 @@ func (s *sqliteStore) prepare() error {
 	if err := prepareDatabase(s.dsn(), s.db); err != nil {
 		return err
 	}
-	return createNamespace(s.config())
+	if err := createNamespace(s.config()); err != nil {
+		return err
+	}
+	return prepareOnce(s.config(), s.serverDSN())
 }
 
 // close folds the write-ahead log into the file, so that the file alone can be
@@ -104,19 +109,9 @@ func (s *sqliteStore) config() *config.SQL {
 		}
 	}
 	return &config.SQL{
-		PluginName:   sqliteplugin.PluginName,
-		DatabaseName: escapePath(s.file),
-		ConnectAttributes: map[string]string{
-			"mode": "rwc",
-			// With the log a step takes about 5 ms, with SQLite's default journal
-			// 14 to 18 ms.
-			"journal_mode": "wal",
-			// FULL syncs the log at each commit. NORMAL would be faster and would
-			// forget, in a power cut, what the server has already acknowledged.
-			"synchronous": "full",
-			// Somebody may be reading the file with another tool.
-			"busy_timeout": "10000",
-		},
+		PluginName:        sqliteplugin.PluginName,
+		DatabaseName:      escapePath(s.file),
+		ConnectAttributes: pragmas(),
 		// One connection, although the log would allow more: the server's
 		// transactions read before they write, and SQLite refuses such a
 		// transaction at once, without waiting, when another connection has
@@ -124,6 +119,31 @@ func (s *sqliteStore) config() *config.SQL {
 		MaxConns:     1,
 		MaxIdleConns: 1,
 	}
+}
+
+// pragmas are how a connection of the server uses the file.
+func pragmas() map[string]string {
+	return map[string]string{
+		// With the log a step takes about 5 ms, with SQLite's default journal
+		// 14 to 18 ms.
+		"journal_mode": "wal",
+		// FULL syncs the log at each commit. NORMAL would be faster and would
+		// forget, in a power cut, what the server has already acknowledged.
+		"synchronous": "full",
+		// Somebody may be reading the file with another tool.
+		"busy_timeout": "10000",
+	}
+}
+
+// serverDSN is the name under which the server opens the database: that of config,
+// with times written as SQLite itself writes them.
+func (s *sqliteStore) serverDSN() string {
+	settings := url.Values{"_time_format": {"sqlite"}}
+	all := pragmas()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		settings.Add("_pragma", name+"="+all[name])
+	}
+	return s.dsn() + "?" + settings.Encode()
 }
 
 // escapePath writes a path as it stands in an SQLite URI, where ?, # and % mean
