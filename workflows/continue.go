@@ -29,14 +29,14 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 	}
 	r.act(ctx, r.life.Flush(workflow.Now(ctx)))
 	events := workflow.GetInfo(ctx).GetCurrentHistoryLength()
-	in, err := r.handOn(ctx)
+	in, state, err := r.handOn(ctx)
 	if err != nil {
 		r.room.heldBack, r.room.notContinued = events+retryEvents, err
 		workflow.GetLogger(ctx).Warn("the run cannot be continued as a new one yet", "error", err)
 		return false
 	}
 	noteBegan(ctx)
-	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in)
+	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in, []byte(state))
 	r.notices.stop()
 	return true
 }
@@ -56,7 +56,7 @@ func noteBegan(ctx workflow.Context) {
 // continueUnderWay is continueAsNew between two tasks. Long before the run is full it starts no more of them until that
 // can be: hold says that nothing is to be started now.
 func (r *run) continueUnderWay(ctx workflow.Context) (hold bool) {
-	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.room.due(ctx) || r.clock.expired || r.segments.expired != nil {
+	if r.loop == nil || r.loop.Status() != pregel.StatusRunning || !r.room.dueUnderWay(ctx) || r.clock.expired || r.segments.expired != nil {
 		return false
 	}
 	if r.underWay() {
@@ -89,9 +89,9 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 	unread(ctx, protocol.SignalResume, func(req protocol.ResumeRequest) { r.inbox.unread = append(r.inbox.unread, req) })
 }
 
-// handOn is the input of the run that continues this one.
-func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
-	in := r.in
+// handOn is the input of the run that continues this one, and its state.
+func (r *run) handOn(ctx workflow.Context) (in protocol.GraphInput, state pregel.Value, err error) {
+	in = r.in
 	in.ID, in.State, in.Newest, in.Input, in.Replay, in.Suspect = "", nil, nil, protocol.Input{}, false, false
 	in.Behind = r.doubt.ago(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, protocol.Asked{}
@@ -112,31 +112,32 @@ func (r *run) handOn(ctx workflow.Context) (protocol.GraphInput, error) {
 	if r.clock.ctx != nil && r.clock.step == r.loop.Step() {
 		in.Carried.StepEnds = r.clock.ends
 	}
-	var err error
-	if r.loop != nil && r.loop.Thread() == r.thread && r.failure == nil {
-		in.Carried.Loop, err = r.loop.Suspend()
+	in.Carried.UnderWay = r.loop != nil && r.loop.Thread() == r.thread && r.failure == nil
+	if in.Carried.UnderWay {
+		state, err = r.loop.Suspend()
 	} else {
-		in.State, err = r.program.EncodeThread(r.thread)
+		state, err = r.program.EncodeThread(r.thread)
 	}
 	if err == nil && r.newest != nil {
 		in.Newest, err = r.program.EncodeThread(r.newest)
 	}
-	if err != nil {
-		return in, err
+	if err == nil {
+		err = fits(&in, len(state))
 	}
-	return in, fits(&in)
+	return in, state, err
 }
 
-// fits returns a *TooLargeError for an input that is too large to be handed on. With a storage the thread's state alone is measured:
-// what goes along is bounded, and has room beside it.
-func fits(in *protocol.GraphInput) error {
-	size := len(in.State) + len(in.Newest) + len(in.Carried.Loop)
-	if !in.Found.Storage {
+// fits returns a *TooLargeError for an input that is too large to be handed on with a state of that many bytes. With a storage the
+// states alone are measured: what goes along is bounded, and has room beside them.
+func fits(in *protocol.GraphInput, size int) error {
+	if in.Found.Storage {
+		size += len(in.Newest)
+	} else {
 		text, err := json.Marshal(in)
 		if err != nil {
 			return err
 		}
-		size = len(text)
+		size += len(text)
 	}
 	if most := in.Found.MaxPayload(); size > most {
 		return &TooLargeError{Bytes: size, Most: most, Do: in.Found.Smaller()}
@@ -144,8 +145,8 @@ func fits(in *protocol.GraphInput) error {
 	return nil
 }
 
-// carryOn takes over what the run did that this one continues.
-func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
+// carryOn takes over what the run did that this one continues, and its state.
+func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried, state pregel.Value) (err error) {
 	r.status, r.drained, r.doubt.step = c.Status, c.Drained, c.SuspectStep
 	r.idleEnds = c.IdleEnds
 	r.traced.goesOnWith(c.Traced)
@@ -155,10 +156,13 @@ func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried) error {
 	if c.Failure != nil {
 		r.failure = c.Failure
 	}
-	if c.Loop != nil {
-		var err error
+	if !c.UnderWay {
+		if r.thread, err = r.program.DecodeThread(state); err != nil {
+			return err
+		}
+	} else {
 		r.observe = r.observer(ctx)
-		if r.loop, err = r.program.Restore(c.Loop, r.observe); err != nil {
+		if r.loop, err = r.program.Restore(state, r.observe); err != nil {
 			return err
 		}
 		r.thread = r.loop.Thread()

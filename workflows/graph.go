@@ -18,25 +18,26 @@ import (
 // Graph runs a thread of a graph: superstep by superstep, a node's task as an activity, an interrupt as a question that
 // waits for its answer without a process. It ends when nothing is left to run. When a node fails for good it ends as
 // failed, with everything that a retry needs in its last event; a run that is to be held then waits for that retry.
-func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput) (*protocol.GraphResult, error) {
+// handedOn is the state of a run that this one continues, nil for any other: see [protocol.Carried].
+func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput, handedOn []byte) (*protocol.GraphResult, error) {
 	counts := g.counts(ctx, in.Graph)
 	if in.Carried == nil {
 		counts.Add(figures.RunsBegun, 1)
 	}
-	result, err := g.run(ctx, in, counts)
+	result, err := g.run(ctx, in, handedOn, counts)
 	counts.ended(ctx, err)
 	counts.traced.ended(ctx, err)
 	return result, err
 }
 
-func (g *Graphs) run(ctx workflow.Context, in protocol.GraphInput, counts *counted) (*protocol.GraphResult, error) {
+func (g *Graphs) run(ctx workflow.Context, in protocol.GraphInput, handedOn pregel.Value, counts *counted) (*protocol.GraphResult, error) {
 	problem := in.Problem()
 	if problem != "" && in.State == nil {
 		return nil, badInput(ctx, &in, problem)
 	}
 	r, begun := g.newRun(ctx, in, counts)
 	counts.traced = r.traced
-	if err := r.open(ctx); err != nil {
+	if err := r.open(ctx, handedOn); err != nil {
 		return nil, err
 	}
 	ctx, cancel := workflow.WithCancel(ctx)
@@ -78,8 +79,8 @@ func (g *Graphs) run(ctx workflow.Context, in protocol.GraphInput, counts *count
 	}
 }
 
-// open reads the state that the run continues.
-func (r *run) open(ctx workflow.Context) (err error) {
+// open reads the state that the run goes on from; handedOn is that of a run which it continues.
+func (r *run) open(ctx workflow.Context, handedOn pregel.Value) (err error) {
 	r.thread = pregel.NewThread()
 	if r.in.State != nil {
 		r.thread, err = r.program.DecodeThread(r.in.State)
@@ -89,7 +90,7 @@ func (r *run) open(ctx workflow.Context) (err error) {
 	}
 	switch {
 	case err == nil && r.in.Carried != nil:
-		err = r.carryOn(ctx, r.in.Carried)
+		err = r.carryOn(ctx, r.in.Carried, handedOn)
 	case err == nil:
 		r.life.Reopen(r.program.OpenQuestions(r.thread))
 	}

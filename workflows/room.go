@@ -76,11 +76,18 @@ func (e *TooLargeError) Error() string {
 // retryEvents is by how much the history grows before a state that was too large to be handed on is tried again.
 const retryEvents = 1000
 
-// due reports whether the run is long enough to be continued as a new one, which nobody notices.
-func (m *room) due(ctx workflow.Context) bool {
+// due reports whether a run that rests is long enough to be continued as a new one, which nobody notices.
+func (m *room) due(ctx workflow.Context) bool { return m.long(ctx, m.in.ContinueAt.Filled().Updates) }
+
+// dueUnderWay reports whether the run is so long that it does not wait for its rest.
+func (m *room) dueUnderWay(ctx workflow.Context) bool {
+	return m.long(ctx, m.in.ContinueAt.Filled().MostUpdates)
+}
+
+func (m *room) long(ctx workflow.Context, updates int) bool {
 	info, at := workflow.GetInfo(ctx), m.in.ContinueAt.Filled()
 	events := info.GetCurrentHistoryLength()
-	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes || m.updates >= at.Updates
+	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes || m.updates >= updates
 	return long && events >= m.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }
 

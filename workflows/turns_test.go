@@ -55,7 +55,8 @@ func words(n int) protocol.Input { return input(fmt.Sprintf(`{"log":["%d"]}`, n)
 // often and in whichever of the thread's runs the update comes.
 func TestAStartAndItsTurnAreOne(t *testing.T) {
 	t.Parallel()
-	for name, at := range map[string]*protocol.ContinueAt{"one run": nil, "continued always": always, "continued by updates": {Updates: 4, Life: 1}} {
+	for name, at := range map[string]*protocol.ContinueAt{"one run": nil, "continued always": always, "continued by updates": {Updates: 4, Life: 1},
+		"continued by updates under way": {Updates: 4, MostUpdates: 4, Life: 1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)

@@ -31,7 +31,7 @@ func (w *waiters) refuse(_ workflow.Context, _ protocol.RestRequest) error {
 	switch {
 	case w.now >= mostWaiters:
 		return protocol.Refuse(protocol.ErrTypeBusy, "%d others wait already for the run to rest: follow its history", w.now)
-	case w.updates >= w.in.ContinueAt.Filled().Updates:
+	case w.updates >= w.in.ContinueAt.Filled().MostUpdates:
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run has taken %d updates: follow its history", w.updates)
 	}
 	return nil

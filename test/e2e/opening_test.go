@@ -87,9 +87,16 @@ func TestKilledAroundTheFirstHalfSecond(t *testing.T) {
 // TestKilledWhereARunIsContinued: a conversation whose run is continued as a new one behind every third turn loses its worker again and
 // again, and each turn is given twice. All are there once, in their order.
 func TestKilledWhereARunIsContinued(t *testing.T) {
+	t.Run("where it rests", func(t *testing.T) { killedWhereARunIsContinued(t, protocol.ContinueAt{Updates: 3, Life: 1}) })
+	t.Run("under way", func(t *testing.T) {
+		killedWhereARunIsContinued(t, protocol.ContinueAt{Updates: 3, MostUpdates: 3, Life: 1})
+	})
+}
+
+func killedWhereARunIsContinued(t *testing.T, at protocol.ContinueAt) {
 	r := newRig(t)
 	temporal, err := client.DialContext(t.Context(), client.Options{HostPort: r.address, Logger: silent{}, ConnectionOptions: client.ConnectionOptions{
-		DialOptions: []grpc.DialOption{testrig.ContinuedAt(protocol.ContinueAt{Updates: 3, Life: 1})}}})
+		DialOptions: []grpc.DialOption{testrig.ContinuedAt(at)}}})
 	require.NoError(t, err)
 	defer temporal.Close()
 	c, err := superstep.NewClient(temporal, superstep.ClientConfig{TaskQueue: r.queue})

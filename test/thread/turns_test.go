@@ -262,7 +262,13 @@ func TestATurnThatMeetsTheRunsEnd(t *testing.T) {
 // while the run is continued as a new one again and again.
 func TestTurnsOfManyCallers(t *testing.T) {
 	t.Parallel()
-	work := rig.NewServerThatContinues(t, protocol.ContinueAt{Updates: 4, Life: 1})
+	t.Run("where it rests", func(t *testing.T) { turnsOfManyCallers(t, protocol.ContinueAt{Updates: 4, Life: 1}) })
+	t.Run("under way", func(t *testing.T) { turnsOfManyCallers(t, protocol.ContinueAt{Updates: 4, MostUpdates: 4, Life: 1}) })
+}
+
+func turnsOfManyCallers(t *testing.T, at protocol.ContinueAt) {
+	t.Parallel()
+	work := rig.NewServerThatContinues(t, at)
 	g := turns()
 	work.Work(g)
 	_, err := g.Thread(work.Client, work.Queue).Invoke(t.Context(), rig.Wrote("begin"), superstep.WithKeepOpen(0))
