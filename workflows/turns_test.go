@@ -93,6 +93,39 @@ func TestAStartAndItsTurnAreOne(t *testing.T) {
 	}
 }
 
+// TestAConversationIsContinuedWhereItRests: with the reply to a turn, so that nobody who gives one is sent to the next run.
+func TestAConversationIsContinuedWhereItRests(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work(chainGraph())
+	thread := testserver.Queue(t)
+	const turns = 12
+	for n := range turns {
+		in := protocol.GraphInput{Graph: "chain", ID: fmt.Sprintf("turn-%d", n), Input: words(n), KeepOpen: -1,
+			ContinueAt: &protocol.ContinueAt{Updates: 4, Life: 1}}
+		reply, err := r.startOrTurn(thread, in)
+		if err != nil || reply.Status != protocol.StatusFinished {
+			t.Fatalf("turn %d is answered with %+v, %v", n, reply, err)
+		}
+	}
+	runs := r.runs(thread)
+	if len(runs) < turns/4 {
+		t.Errorf("the thread has %d runs", len(runs))
+	}
+	for _, run := range runs {
+		events := r.client.GetWorkflowHistory(r.ctx, thread, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			e, err := events.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput().GetName() == protocol.UpdateRest {
+				t.Errorf("somebody who gave a turn was sent to the run %s", run)
+			}
+		}
+	}
+}
+
 // TestARepliedStanding: who waits for a rest is told where the run stands, as far as it fits.
 func TestARepliedStanding(t *testing.T) {
 	t.Parallel()
