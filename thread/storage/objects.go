@@ -81,7 +81,8 @@ func newObjects(o Objects, cacheBytes int) *objects {
 
 // zip and unzip are shared: both are safe for concurrent use.
 var zip, unzip = sync.OnceValue(func() *zstd.Encoder {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
+	// The fastest level alone would leave text as it is that repeats nothing.
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) // its options are constants
 	}

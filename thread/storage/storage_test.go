@@ -106,6 +106,17 @@ func TestSmallIsSmallerStored(t *testing.T) {
 	assert.Less(t, took, 20<<10)
 }
 
+// TestLettersAreSmallerStored: text that repeats nothing has few letters all the same.
+func TestLettersAreSmallerStored(t *testing.T) {
+	t.Parallel()
+	s, dir := opened(t)
+	const size = 300 << 10
+	_, err := store(t.Context(), s, payload(words(size, 1)))
+	require.NoError(t, err)
+	_, took := lying(t, dir)
+	assert.Less(t, took, size*2/3)
+}
+
 // TestHostileClaims: whoever can write into a history can write a claim.
 func TestHostileClaims(t *testing.T) {
 	t.Parallel()
