@@ -43,11 +43,12 @@ func prepareOnce(cfg *config.SQL, dsn string) error {
 }
 
 // serverPool is the pool that the server's store shares between all that open cfg.
-// The store has it in a field of its own, which a test looks for at each start.
+// The store shows it to nobody: it is in a field, which may have another name in
+// another version of the server. A start then fails, and so does a test.
 func serverPool(cfg *config.SQL) (*sqlx.DB, error) {
 	store, err := persistence.NewSQLDB(sqlplugin.DbKindMain, cfg, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open the server's pool of connections: %w", err)
 	}
 	pool := reflect.Indirect(reflect.ValueOf(store)).FieldByName("db")
 	if !pool.IsValid() || pool.Type() != reflect.TypeFor[*sqlx.DB]() {
@@ -114,7 +115,8 @@ func (c *preparedConn) ExecContext(ctx context.Context, text string, args []driv
 		_ = s.Close() // the error is said already
 		return nil, err
 	}
-	return result, c.keep(text, s)
+	c.keep(text, s)
+	return result, nil
 }
 
 // QueryContext executes a text whose rows are read. Its statement is in use until
@@ -149,20 +151,21 @@ func (c *preparedConn) statement(ctx context.Context, text string) (sqliteStmt, 
 }
 
 // keep makes room by any other statement: those in constant use are back at once.
-func (c *preparedConn) keep(text string, s sqliteStmt) error {
+// What closing a statement says is no error of the one that was executed, which may
+// have been committed.
+func (c *preparedConn) keep(text string, s sqliteStmt) {
 	if _, ok := c.idle[text]; ok {
-		return s.Close()
+		_ = s.Close()
+		return
 	}
-	var err error
 	for other, old := range c.idle {
 		if len(c.idle) < idleStatements {
 			break
 		}
 		delete(c.idle, other)
-		err = old.Close()
+		_ = old.Close()
 	}
 	c.idle[text] = s
-	return err
 }
 
 // Close closes the statements, and then the connection.
@@ -194,5 +197,6 @@ func (r *preparedRows) Close() error {
 		_ = s.Close() // the error is said already
 		return err
 	}
-	return r.conn.keep(r.text, s)
+	r.conn.keep(r.text, s)
+	return nil
 }

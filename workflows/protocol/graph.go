@@ -297,8 +297,9 @@ const WorkflowTaskTimeout = 2 * time.Second
 // When a run is continued as a new one unless it is told otherwise. The server suggests it, and would end the run at 51,200
 // events; it delays the next run when one lived for less than a second.
 const (
-	continueEvents  = 4096
-	continueBytes   = 4 << 20
+	continueEvents = 4096
+	continueBytes  = 4 << 20
+	// continueUpdates balances what each update adds to every later one with a continuation, which writes and reads the whole state.
 	continueUpdates = 450
 	// mostUpdates leaves a quarter of what the server takes to those who come while the run is not quiet.
 	mostUpdates = 1500
