@@ -52,7 +52,7 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	if err != nil {
 		return nil, nil
 	}
-	running.KeepDecoded(n.decoded.ofRun(activity.GetInfo(ctx), req.Run.Size()))
+	running.KeepDecoded(n.decoded.ofThread(activity.GetInfo(ctx), req.Run.Size()))
 	o := n.newOpening(ctx, running, req.ActivityID)
 	o.strict = !graphadapter.IsRelaxed(req.Request.Durability)
 	go o.run(&req.Request)

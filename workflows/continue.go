@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -36,7 +37,7 @@ func (r *run) continueAsNew(ctx workflow.Context) bool {
 		return false
 	}
 	noteBegan(ctx)
-	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in, []byte(state))
+	r.successor = workflow.NewContinueAsNewError(ctx, protocol.GraphWorkflow, in, state)
 	r.notices.stop()
 	return true
 }
@@ -90,7 +91,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 }
 
 // handOn is the input of the run that continues this one, and its state.
-func (r *run) handOn(ctx workflow.Context) (in protocol.GraphInput, state pregel.Value, err error) {
+func (r *run) handOn(ctx workflow.Context) (in protocol.GraphInput, state []byte, err error) {
 	in = r.in
 	in.ID, in.State, in.Newest, in.Input, in.Replay, in.Suspect = "", nil, nil, protocol.Input{}, false, false
 	in.Behind = r.doubt.ago(ctx)
@@ -113,18 +114,22 @@ func (r *run) handOn(ctx workflow.Context) (in protocol.GraphInput, state pregel
 		in.Carried.StepEnds = r.clock.ends
 	}
 	in.Carried.UnderWay = r.loop != nil && r.loop.Thread() == r.thread && r.failure == nil
+	var suspended pregel.Suspended
 	if in.Carried.UnderWay {
-		state, err = r.loop.Suspend()
+		suspended, err = pregel.SuspendHere(r.loop)
 	} else {
-		state, err = r.program.EncodeThread(r.thread)
+		suspended, err = pregel.SuspendThread(r.program, r.thread)
 	}
 	if err == nil && r.newest != nil {
 		in.Newest, err = r.program.EncodeThread(r.newest)
 	}
 	if err == nil {
-		err = fits(&in, len(state))
+		err = fits(&in, suspended.Size())
 	}
-	return in, state, err
+	if err != nil {
+		return in, nil, err
+	}
+	return in, suspended.Bytes(), nil
 }
 
 // fits returns a *TooLargeError for an input that is too large to be handed on with a state of that many bytes. With a storage the
@@ -146,7 +151,7 @@ func fits(in *protocol.GraphInput, size int) error {
 }
 
 // carryOn takes over what the run did that this one continues, and its state.
-func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried, state pregel.Value) (err error) {
+func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried, state []byte) (err error) {
 	r.status, r.drained, r.doubt.step = c.Status, c.Drained, c.SuspectStep
 	r.idleEnds = c.IdleEnds
 	r.traced.goesOnWith(c.Traced)
@@ -156,13 +161,17 @@ func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried, state pregel.Va
 	if c.Failure != nil {
 		r.failure = c.Failure
 	}
+	suspended, err := pregel.ReadSuspended(state)
+	if err != nil {
+		return fmt.Errorf("graph %q: the state that the run was handed: %w", r.in.Graph, err)
+	}
 	if !c.UnderWay {
-		if r.thread, err = r.program.DecodeThread(state); err != nil {
+		if r.thread, err = suspended.Thread(r.program); err != nil {
 			return err
 		}
 	} else {
 		r.observe = r.observer(ctx)
-		if r.loop, err = r.program.Restore(state, r.observe); err != nil {
+		if r.loop, err = suspended.Restore(r.program, r.observe); err != nil {
 			return err
 		}
 		r.thread = r.loop.Thread()

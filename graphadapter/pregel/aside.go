@@ -2,6 +2,7 @@ package pregel
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 )
 
@@ -22,11 +23,22 @@ func (c *checkpointJSON) setAside(long []longValue) []longValue {
 	return long
 }
 
-// putBack moves the values back that setAside has moved. One that is not there is no value.
-func (c *checkpointJSON) putBack(long []longValue) {
+// putBack moves the values of all checkpoints back that setAside has moved.
+func putBack(checkpoints func(see func(*checkpointJSON)), long []longValue) error {
+	var missing []string
+	checkpoints(func(c *checkpointJSON) { missing = append(missing, c.putBack(long)...) })
+	if len(missing) > 0 {
+		return fmt.Errorf("the values of %q are not there", missing)
+	}
+	return nil
+}
+
+// putBack returns the names of values that are not there.
+func (c *checkpointJSON) putBack(long []longValue) (missing []string) {
 	for _, name := range sortedKeys(c.Aside) {
 		at := c.Aside[name]
 		if at < 0 || at >= len(long) {
+			missing = append(missing, name)
 			continue
 		}
 		if c.Values == nil {
@@ -37,6 +49,7 @@ func (c *checkpointJSON) putBack(long []longValue) {
 		}
 		c.Values[name], c.sums[name] = long[at].value, long[at].sum
 	}
+	return missing
 }
 
 // checkpoints calls see with each checkpoint of a suspended run, always in the same order.

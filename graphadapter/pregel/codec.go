@@ -82,11 +82,19 @@ func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
 
 // DecodeThread reads what EncodeThread wrote. Channels and nodes that the program does not have are dropped.
 func (p *Program) DecodeThread(v Value) (*Thread, error) {
-	var in threadJSON
-	if err := json.Unmarshal(v, &in); err != nil {
-		return nil, fmt.Errorf("graph %q: stored thread state: %w", p.Spec.Name, err)
+	in, err := readThread(p.Spec.Name, v)
+	if err != nil {
+		return nil, err
 	}
-	return p.threadIn(&in), nil
+	return p.threadIn(in), nil
+}
+
+func readThread(graph string, v Value) (*threadJSON, error) {
+	in := &threadJSON{}
+	if err := json.Unmarshal(v, in); err != nil {
+		return nil, fmt.Errorf("graph %q: stored thread state: %w", graph, err)
+	}
+	return in, nil
 }
 
 func (p *Program) threadIn(in *threadJSON) *Thread {

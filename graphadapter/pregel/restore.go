@@ -13,17 +13,31 @@ func (p *Program) Restore(v Value, observe Observer) (*Loop, error) {
 	return restore(p, v, nil, observe)
 }
 
-// Restore is [Program.Restore] of what [SuspendHere] gave in this process. It may be called more than once.
+// Restore is [Program.Restore] of what [SuspendHere] gave. It may be called more than once.
 func (s Suspended) Restore(p *Program, observe Observer) (*Loop, error) {
 	return restore(p, s.text, s.long, observe)
 }
 
+// Thread is [Program.DecodeThread] of what [SuspendThread] gave. It may be called more than once.
+func (s Suspended) Thread(p *Program) (*Thread, error) {
+	in, err := readThread(p.Spec.Name, s.text)
+	if err != nil {
+		return nil, err
+	}
+	if err := putBack(in.checkpoints, s.long); err != nil {
+		return nil, fmt.Errorf("graph %q: a suspended thread cannot be read: %w", p.Spec.Name, err)
+	}
+	return p.threadIn(in), nil
+}
+
 func restore(p *Program, v Value, long []longValue, observe Observer) (*Loop, error) {
 	in, err := p.readSuspended(v)
+	if err == nil {
+		err = putBack(in.checkpoints, long)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("graph %q: a suspended run cannot be restored: %w", p.Spec.Name, err)
 	}
-	in.checkpoints(func(c *checkpointJSON) { c.putBack(long) })
 	thread := p.threadIn(in.Thread)
 	opts := in.Options
 	opts.Namespace = in.Namespace

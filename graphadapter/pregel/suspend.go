@@ -31,8 +31,9 @@ func (l *Loop) Suspend() (Value, error) {
 // bytes.ContainsAny.
 var rewritten = [][]byte{[]byte("<"), []byte(">"), []byte("&"), []byte("\u2028"), []byte("\u2029")}
 
-// Suspended is a suspended run that stays in its process: see [SuspendHere]. Its long values are those of the loop, which never change: they are
-// neither written nor read, so to suspend a run and to restore it takes as long as the rest of it, however large its state is.
+// Suspended is a suspended run (see [SuspendHere]), or a thread (see [SuspendThread]), with its long values beside the text. They are
+// those of the loop, which never change, and are neither written nor read: to suspend a run and to restore it takes as long as the rest of
+// it, however large its state is.
 type Suspended struct {
 	text Value
 	long []longValue
@@ -53,7 +54,7 @@ func (s Suspended) Size() int {
 	return size
 }
 
-// SuspendHere is [Loop.Suspend] for [Suspended.Restore] in the same process.
+// SuspendHere is [Loop.Suspend] for [Suspended.Restore]: in the same process, or in another one that is given [Suspended.Bytes].
 func SuspendHere(l *Loop) (Suspended, error) {
 	out, err := suspend(l)
 	if err != nil {
@@ -63,6 +64,28 @@ func SuspendHere(l *Loop) (Suspended, error) {
 	out.checkpoints(func(c *checkpointJSON) { s.long = c.setAside(s.long) })
 	s.text, err = out.encode(l.prog.Spec.Name)
 	return s, err
+}
+
+// SuspendThread is [Program.EncodeThread] for [Suspended.Thread].
+func SuspendThread(p *Program, t *Thread) (Suspended, error) {
+	out := p.threadOut(t, false)
+	var s Suspended
+	out.checkpoints(func(c *checkpointJSON) { s.long = c.setAside(s.long) })
+	text, err := plain(out)
+	if err != nil {
+		return Suspended{}, fmt.Errorf("graph %q: its thread cannot be written: %w", p.Spec.Name, err)
+	}
+	s.text = text
+	return s, nil
+}
+
+// plain is JSON in which nothing is written in another way than it is.
+func plain(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 func suspend(l *Loop) (*suspendedJSON, error) {
@@ -80,13 +103,7 @@ func suspend(l *Loop) (*suspendedJSON, error) {
 }
 
 func (s *suspendedJSON) encode(graph string) (Value, error) {
-	text, err := encodeAround(s.checkpoints, func() ([]byte, error) {
-		var text bytes.Buffer
-		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false)
-		err := encoder.Encode(s)
-		return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
-	})
+	text, err := encodeAround(s.checkpoints, func() ([]byte, error) { return plain(s) })
 	if err != nil {
 		return nil, fmt.Errorf("graph %q cannot be suspended: %w", graph, err)
 	}

@@ -57,18 +57,94 @@ func suspended(p *pregel.Program, l *pregel.Loop, observe pregel.Observer) (*pre
 	if err != nil {
 		return nil, err
 	}
-	again, err := here.Restore(p, nil)
+	elsewhere, err := pregel.ReadSuspended(here.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	same, err := again.Suspend()
-	if err == nil && !bytes.Equal(whole, same) {
-		err = fmt.Errorf("suspended within the process it is another run:\n%s\n%s", whole, same)
+	for _, s := range []pregel.Suspended{here, elsewhere} {
+		again, err := s.Restore(p, nil)
+		if err != nil {
+			return nil, err
+		}
+		same, err := again.Suspend()
+		if err == nil && !bytes.Equal(whole, same) {
+			err = fmt.Errorf("suspended with its long values beside it is another run:\n%s\n%s", whole, same)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
+	return p.Restore(whole, observe)
+}
+
+// TestAThreadWithItsLongValuesBeside comes back as it was, byte for byte, also what encoders like to write in another way.
+func TestAThreadWithItsLongValuesBeside(t *testing.T) {
+	p := compiled(t, storedGraph)
+	for _, list := range []string{`["short"]`, `["` + strings.Repeat("long <&> \u2028 ", 1000) + `"]`} {
+		loop, err := p.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{"y":"<1>","log":` + list + `}`)}, pregel.Options{RecursionLimit: 9}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		further(loop, nil)
+		want, err := p.EncodeThread(loop.Thread())
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside, err := pregel.SuspendThread(p, loop.Thread())
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := beside.Bytes()
+		if len(data) < beside.Size() || len(data) > beside.Size()+100 {
+			t.Errorf("it has %d bytes, and says %d", len(data), beside.Size())
+		}
+		read, err := pregel.ReadSuspended(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []pregel.Suspended{beside, read} {
+			thread, err := s.Thread(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := p.EncodeThread(thread); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("it is another thread (%v):\n%.300s\n%.300s", err, got, want)
+			}
+			_, values, err := p.NowHeld(thread)
+			if err != nil || !strings.HasPrefix(values["log"].String(), strings.TrimSuffix(list, "]")) {
+				t.Errorf("the list is %.60s, %v", values["log"], err)
+			}
+			_, had, _ := p.NowHeld(loop.Thread())
+			for name, v := range had {
+				if values[name].String() != v.String() {
+					t.Errorf("%s is %.60s, not %.60s", name, values[name], v)
+				}
+			}
+		}
+	}
+}
+
+// TestACutOffRunIsNone: of what was written nothing can be missing, and there is no more.
+func TestACutOffRunIsNone(t *testing.T) {
+	p := compiled(t, storedGraph)
+	loop, err := p.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{"x":1,"log":["` + strings.Repeat("long ", 1000) + `"]}`)},
+		pregel.Options{RecursionLimit: 9}, false, nil)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	return p.Restore(same, observe)
+	here, err := pregel.SuspendHere(loop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := here.Bytes()
+	for n := range data {
+		if _, err := pregel.ReadSuspended(data[:n]); err == nil {
+			t.Fatalf("the first %d of %d bytes are a run", n, len(data))
+		}
+	}
+	if _, err := pregel.ReadSuspended(append(data, 0)); err == nil {
+		t.Error("what stands behind it is not seen")
+	}
 }
 
 // TestLongValuesStayWhereTheyAre: a run that is suspended within its process has neither written nor read its long values, and

@@ -227,8 +227,9 @@ func (in *GraphInput) Set(s Settings) {
 type Carried struct {
 	// Since is when the first of the runs began.
 	Since time.Time `json:"since,omitzero"`
-	// UnderWay says that the state is the engine's run under way, with its thread, as pregel.Loop.Suspend wrote it. Else it is the
-	// thread. The state is the run's second argument: as a part of the first it would be read four times as JSON, and written twice.
+	// UnderWay says that the state is the engine's run under way, with its thread. Else it is the thread alone. The state is the run's
+	// second argument, the bytes of a pregel.Suspended: as JSON within the first its long values would be read four times, and written
+	// twice.
 	UnderWay bool `json:"under_way,omitempty"`
 	// Status and Drained are as in State.
 	Status  string `json:"status"`
@@ -275,7 +276,7 @@ type ContinueAt struct {
 	// Events and Bytes are of the run's history: 4,096 events, 4 MiB.
 	Events int `json:"events,omitempty"`
 	Bytes  int `json:"bytes,omitempty"`
-	// Updates are those that a run has taken when it rests: 450. The server writes each of a run's updates down again with every
+	// Updates are those that a run has taken when it rests: 250. The server writes each of a run's updates down again with every
 	// change of the run, so that a turn behind 500 others takes a seventh longer than the first.
 	Updates int `json:"updates,omitempty"`
 	// MostUpdates are those that it has taken when it is continued wherever it is: 1,500. The server refuses the 2,001st.
@@ -299,8 +300,9 @@ const WorkflowTaskTimeout = 2 * time.Second
 const (
 	continueEvents = 4096
 	continueBytes  = 4 << 20
-	// continueUpdates balances what each update adds to every later one with a continuation, which writes and reads the whole state.
-	continueUpdates = 450
+	// continueUpdates balances what each update adds to every later one, a third of a thousandth, with a continuation, which takes as long as a
+	// turn and copies the state.
+	continueUpdates = 250
 	// mostUpdates leaves a quarter of what the server takes to those who come while the run is not quiet.
 	mostUpdates = 1500
 	holdEvents  = 8_000
