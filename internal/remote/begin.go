@@ -22,29 +22,38 @@ import (
 
 // begin continues the thread's last run, or starts its first one.
 func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.Start, last *lastRun) (thread.View, error) {
-	in := protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
 	switch {
 	case last == nil && req.Checkpoint != "":
 		return thread.View{}, runtime.NoCheckpoint(req.Graph, req.Thread, req.Checkpoint)
 	case last == nil && req.Input == nil && req.Control == nil:
 		return thread.View{}, runtime.NotBegun(req)
 	case last == nil:
-		return c.launch(ctx, req, in, nil)
+		return c.launch(ctx, req, firstInput(req), nil)
 	case last.open:
 		return c.beginOpen(ctx, g, req, last)
 	}
-	if err := ofGraph(req, last); err != nil {
+	req, in, err := c.behind(ctx, g, req, last)
+	if err != nil {
 		return thread.View{}, err
 	}
+	return c.launch(ctx, req, in, last)
+}
+
+// behind is the input of the run that follows a thread's last one, which is over, and the request for it.
+func (c *Threads) behind(ctx context.Context, g *graphadapter.Graph, req runtime.Start, last *lastRun) (_ runtime.Start, in protocol.GraphInput, err error) {
+	if err := ofGraph(req, last); err != nil {
+		return req, in, err
+	}
 	g = c.graphOr(g, last)
+	in = firstInput(req)
 	in.Replay = req.Checkpoint != ""
 	if _, err := c.carryOver(ctx, last, &in); err != nil {
-		return thread.View{}, err
+		return req, in, err
 	}
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(runtime.InputOf(req)))
 		if err != nil {
-			return thread.View{}, err
+			return req, in, err
 		}
 		refusable := req.Resume != nil || req.Control != nil // by the run itself
 		if refusable || !at.branches && !req.Branch {
@@ -53,17 +62,17 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 		in.State = at.state
 	}
 	if err := tryInput(g, last, in); err != nil {
-		return thread.View{}, err
+		return req, in, err
 	}
 	if req.Governed {
 		if err := c.mayBegin(ctx, last, in, req); err != nil {
-			return thread.View{}, err
+			return req, in, err
 		}
 	}
 	if last.status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		req = req.StaysOpen()
 	}
-	return c.launch(ctx, req, in, last)
+	return req, in, nil
 }
 
 // lastBefore is the thread's last run. Of a thread that must be new nobody is asked: the server refuses to start one that is

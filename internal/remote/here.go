@@ -38,8 +38,7 @@ func inMode(req runtime.Start) string {
 // else the run is under way. It fails with errNotNew when the thread has begun before.
 func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error) {
 	watch := acked.NewWatch()
-	in := protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
-	view, err := c.launch(watch.In(ctx), req, in, nil)
+	view, err := c.launch(watch.In(ctx), req, firstInput(req), nil)
 	if err != nil {
 		return view, err
 	}

@@ -11,6 +11,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -117,6 +118,11 @@ func (c *Threads) admitStart(ctx context.Context, g *graphadapter.Graph, req *ru
 	return nil
 }
 
+// firstInput is the input of a thread's first run.
+func firstInput(req runtime.Start) protocol.GraphInput {
+	return protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
+}
+
 // launch starts the execution. Its request id follows from the run it continues, so of several clients that continue
 // the same run only one succeeds, and the same start sent twice is one.
 func (c *Threads) launch(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) (thread.View, error) {
@@ -183,26 +189,36 @@ func startOnce(ctx context.Context, c *Threads, threadID string, in protocol.Gra
 	if last == nil && c.cfg.Identity == "" {
 		return c.startNew(ctx, threadID, in, call, fields, has)
 	}
-	memo, err := c.memoOf(in.Graph, fields)
+	start, err := c.runRequest(threadID, in, last, fields, has)
+	if err == nil {
+		err = c.stillLast(ctx, last)
+	}
 	if err != nil {
 		return "", err
 	}
-	start, err := c.executionRequest(threadID, protocol.GraphWorkflow, in, memo, last)
+	return c.execute(ctx, start, call, last != nil)
+}
+
+// runRequest starts a run of a thread, the first or the one that follows last.
+func (c *Threads) runRequest(threadID string, in protocol.GraphInput, last *lastRun, memo map[string]string, has protocol.Found,
+) (*workflowservice.StartWorkflowExecutionRequest, error) {
+	fields, err := c.memoOf(in.Graph, memo)
 	if err != nil {
-		return "", &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the input cannot be encoded", Cause: err}
+		return nil, err
+	}
+	start, err := c.executionRequest(threadID, protocol.GraphWorkflow, in, fields, last)
+	if err != nil {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the input cannot be encoded", Cause: err}
 	}
 	if has.Lists {
 		start.SearchAttributes = runAttributes(in.Graph)
 	}
 	summary, err := c.cfg.DataConverter.ToPayload("graph " + in.Graph)
 	if err != nil {
-		return "", &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the summary cannot be encoded", Cause: err}
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the summary cannot be encoded", Cause: err}
 	}
 	start.UserMetadata = &sdkpb.UserMetadata{Summary: summary}
-	if err := c.stillLast(ctx, last); err != nil {
-		return "", err
-	}
-	return c.execute(ctx, start, call, last != nil)
+	return start, nil
 }
 
 // startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it

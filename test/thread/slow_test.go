@@ -75,6 +75,38 @@ func TestASlowServerIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestAServerThatHasNoTime for the start of a run behind one that is over, or is not there for a moment, is asked again.
+func TestAServerThatHasNoTime(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	for _, code := range []codes.Code{codes.Unavailable, codes.ResourceExhausted, codes.Aborted} {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			var left atomic.Int64
+			s := rig.NewServerBy(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+				invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+			) error {
+				if path.Base(method) == "ExecuteMultiOperation" && left.Add(-1) >= 0 {
+					return status.Error(code, "not now")
+				}
+				return invoke(ctx, method, req, reply, cc, opts...)
+			}))
+			c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: work.Queue})
+			require.NoError(t, err)
+			th := g.Thread(c, s.Queue)
+			_, err = th.Invoke(t.Context(), rig.Wrote("hello"))
+			require.NoError(t, err)
+			left.Store(2)
+			r, err := th.Invoke(t.Context(), rig.Wrote("more"))
+			require.NoError(t, err)
+			assert.Equal(t, []string{"hello", "more"}, r.Output.Log.Get())
+			assert.Negative(t, left.Load(), "it was not asked")
+		})
+	}
+}
+
 // TestAnInvokeOfNobody: a caller whose workers have gone is told so, also where its client had heard of one a moment ago. The run is
 // stored, and goes on with the next worker.
 func TestAnInvokeOfNobody(t *testing.T) {
@@ -106,7 +138,14 @@ func TestAnInvokeOfNobody(t *testing.T) {
 	require.ErrorIs(t, err, thread.ErrNoWorker)
 	require.NotErrorIs(t, err, thread.ErrBusy)
 	require.ErrorContains(t, err, "the run is stored")
+	over := g.Thread(c, work.Queue+"-first")
+	_, err = over.Invoke(ctx, rig.Wrote("more"))
+	require.ErrorIs(t, err, thread.ErrNoWorker)
+	require.ErrorContains(t, err, "the run is stored")
 	work.Work(g)
+	again, err := over.Wait(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"hello", "more"}, again.Output.Log.Get())
 	r, err := th.Wait(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"hello"}, r.Output.Log.Get())

@@ -93,11 +93,15 @@ func TestACallerPaysForOneCall(t *testing.T) {
 	assert.Equal(t, []string{"ask", "turn true"}, r.Output.Log.Get())
 
 	long := strings.Repeat("x", 20<<10) // more than a reply brings
-	for range 2 {
-		_, err = th.Invoke(t.Context(), rig.Wrote("again"))
-		require.NoError(t, err)
-		t.Log("behind a run that is over, then as a turn:", calls.take())
-	}
+	_, err = th.Invoke(t.Context(), rig.Wrote("again"))
+	require.NoError(t, err)
+	made = calls.take()
+	assert.LessOrEqual(t, made["DescribeWorkflowExecution"], 2, "which run is the last, and once more where a look at it took long")
+	delete(made, "DescribeWorkflowExecution")
+	calls.same(t, map[string]int{"GetWorkflowExecutionHistory": 1, "ExecuteMultiOperation": 1}, made)
+	_, err = th.Invoke(t.Context(), rig.Wrote("again"))
+	require.NoError(t, err)
+	calls.same(t, map[string]int{"UpdateWorkflowExecution": 1}, calls.take())
 	r, err = th.Invoke(t.Context(), rig.Wrote(long))
 	require.NoError(t, err)
 	calls.same(t, map[string]int{"UpdateWorkflowExecution": 1, "QueryWorkflow": 1}, calls.take())
@@ -259,19 +263,28 @@ func TestATurnThatMeetsTheRunsEnd(t *testing.T) {
 }
 
 // TestTurnsOfManyCallers: of several who give a thread a turn at once those who are not refused are all in its state, each once,
-// while the run is continued as a new one again and again.
+// while the run is continued as a new one again and again, and where each turn has a run of its own.
 func TestTurnsOfManyCallers(t *testing.T) {
 	t.Parallel()
-	t.Run("where it rests", func(t *testing.T) { turnsOfManyCallers(t, protocol.ContinueAt{Updates: 4, Life: 1}) })
-	t.Run("under way", func(t *testing.T) { turnsOfManyCallers(t, protocol.ContinueAt{Updates: 4, MostUpdates: 4, Life: 1}) })
+	continued := func(t *testing.T, at protocol.ContinueAt) {
+		t.Parallel()
+		work := rig.NewServerThatContinues(t, at)
+		turnsOfManyCallers(t, work)
+		assert.GreaterOrEqual(t, work.Continued(work.Queue), 2, "runs are not continued by their updates")
+	}
+	t.Run("where it rests", func(t *testing.T) { continued(t, protocol.ContinueAt{Updates: 4, Life: 1}) })
+	t.Run("under way", func(t *testing.T) { continued(t, protocol.ContinueAt{Updates: 4, MostUpdates: 4, Life: 1}) })
+	t.Run("runs of their own", func(t *testing.T) {
+		t.Parallel()
+		turnsOfManyCallers(t, rig.NewServer(t), superstep.WithKeepOpen(-1))
+	})
 }
 
-func turnsOfManyCallers(t *testing.T, at protocol.ContinueAt) {
-	t.Parallel()
-	work := rig.NewServerThatContinues(t, at)
+func turnsOfManyCallers(t *testing.T, work *rig.Server, opts ...superstep.RunOption) {
+	t.Helper()
 	g := turns()
 	work.Work(g)
-	_, err := g.Thread(work.Client, work.Queue).Invoke(t.Context(), rig.Wrote("begin"), superstep.WithKeepOpen(0))
+	_, err := g.Thread(work.Client, work.Queue).Invoke(t.Context(), rig.Wrote("begin"), append([]superstep.RunOption{superstep.WithKeepOpen(0)}, opts...)...)
 	require.NoError(t, err)
 	var mu sync.Mutex
 	taken := []string{"begin"}
@@ -284,7 +297,7 @@ func turnsOfManyCallers(t *testing.T, at protocol.ContinueAt) {
 			}
 			for n := 0; n < 6; {
 				word := fmt.Sprintf("%d/%d", caller, n)
-				_, err := g.Thread(c, work.Queue).Invoke(t.Context(), rig.Wrote(word))
+				_, err := g.Thread(c, work.Queue).Invoke(t.Context(), rig.Wrote(word), opts...)
 				if errors.Is(err, thread.ErrRunning) {
 					continue
 				}
@@ -300,7 +313,6 @@ func turnsOfManyCallers(t *testing.T, at protocol.ContinueAt) {
 	}
 	all.Wait()
 	assert.ElementsMatch(t, taken, rig.LogOf(t, g.Thread(work.Client, work.Queue)))
-	assert.GreaterOrEqual(t, work.Continued(work.Queue), 2, "runs are not continued by their updates")
 }
 
 // nothing is a message of the same type, for a reply that nobody hears.
@@ -371,6 +383,40 @@ func TestACallerThatIsLost(t *testing.T) {
 		return err
 	})
 	until(thread.StatusFinished, "ask", "turn true", "hello", "again", "bye")
+
+	th, seen = g.Thread(c, work.Queue+"-over"), g.Thread(work.Client, work.Queue+"-over")
+	_, err = th.Invoke(t.Context(), rig.Wrote("first")) // the client knows then that the thread's run is over
+	require.NoError(t, err)
+	lose("ExecuteMultiOperation", func(ctx context.Context) error {
+		_, err := th.Invoke(ctx, rig.Wrote("behind it"))
+		return err
+	})
+	until(thread.StatusFinished, "first", "behind it")
+}
+
+// TestACallThatIsRepeated with its id, behind a run that is over, is done once: while its run is open, and when that is over too.
+func TestACallThatIsRepeated(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	th := g.Thread(work.Client, work.Queue)
+	_, err := th.Invoke(t.Context(), rig.Wrote("first"))
+	require.NoError(t, err)
+	for range 2 {
+		view, err := work.Invoke(t.Context(), thread.StartRequest{ID: "ours", Graph: "turns", Thread: work.Queue, Input: []byte(`{"log":["ask"]}`)})
+		require.NoError(t, err)
+		assert.Equal(t, thread.StatusWaiting, view.Status)
+	}
+	_, err = th.Resume(t.Context(), true)
+	require.NoError(t, err)
+	_, err = work.Cancel(t.Context(), thread.CancelRequest{Thread: work.Queue})
+	require.NoError(t, err)
+	_, err = work.Wait(t.Context(), work.Queue)
+	require.NoError(t, err)
+	_, err = work.Invoke(t.Context(), thread.StartRequest{ID: "ours", Graph: "turns", Thread: work.Queue, Input: []byte(`{"log":["ask"]}`)})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"first", "ask", "turn true"}, rig.LogOf(t, th))
 }
 
 // TestAnInputThatOnlyTheWorkerRefuses: a program whose graph takes what the workers' does not is told so, and nothing is left of it.
