@@ -44,9 +44,6 @@ type Server struct {
 	child   *child
 }
 
-// collection has the server collect garbage less often: all tests wait for it, and it takes more processor time than they.
-var collection = []string{"GOGC=400", "GOMEMLIMIT=3GiB"}
-
 // Launch starts a server. It is for programs; tests use [Start].
 func Launch(binary string, opts Options) (*Server, error) {
 	dir, err := os.MkdirTemp("", "superstep-testserver-")
@@ -107,7 +104,6 @@ func (s *Server) Restart() error {
 		return fmt.Errorf("start the Temporal server: %w", err)
 	}
 	cmd := exec.Command(s.binary, s.args(ready)...)
-	cmd.Env = append(os.Environ(), collection...)
 	c, err := spawn(cmd, s.dir)
 	if err != nil {
 		return fmt.Errorf("start the Temporal server: %w", err)
