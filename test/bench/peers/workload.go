@@ -39,6 +39,7 @@ const (
 	longSteps  = 200
 	fanWidth   = 100
 	wideWidth  = 10_000
+	firstTurns = 3
 	textBytes  = 1 << 10
 	callSteps  = 100
 	callTexts  = 800 // of 1 KiB each
@@ -80,6 +81,8 @@ func (o *options) workloads() []*workload {
 		out = append(out, &workload{name: fmt.Sprintf("turn-%d", n), about: about, graph: talkGraph, turn: n, ops: 5})
 	}
 	return append(out,
+		&workload{name: "first-turns", about: fmt.Sprintf("a turn of 1 KiB, on average of the first %d of a conversation", firstTurns), graph: talkGraph,
+			turns: firstTurns, ops: 5},
 		&workload{name: "calls", about: "100 supersteps that read 800 KiB and append a line", graph: callsGraph,
 			input: chain(callSteps), steps: callSteps, ops: 1},
 		&workload{name: "large", about: "50 supersteps that each append 800 KiB, which comes to 40 MB", graph: largeGraph, input: chain(largeSteps),
