@@ -196,38 +196,51 @@ func (c turns) startBehind(ctx context.Context, req runtime.Start, in protocol.G
 	}
 	soon, cancel := context.WithTimeout(ctx, doneTimeout)
 	defer cancel()
-	run, outcome, err := runAndOutcome(c.service.ExecuteMultiOperation(soon, both))
-	if err == nil {
-		if err := c.beganWhole(ctx, last.thread, run, since); err != nil {
+	begun, err := bothTold(c.service.ExecuteMultiOperation(soon, both))
+	if begun.started {
+		if err := c.beganWhole(ctx, last.thread, begun.run, since); err != nil {
 			return runtime.Rest{}, err
 		}
 	}
-	switch reply := (protocol.RestReply{}); {
-	case err == nil && outcome.GetSuccess() != nil:
-		return c.told(ctx, w, turn, since, run, reply, c.decode(outcome.GetSuccess(), &reply))
-	case err == nil, ctx.Err() == nil && (isSilence(err) || passing(err) || isUnavailable(err)):
-		return c.turnAgain(ctx, w, &lastRun{thread: last.thread, graph: turn.Graph, queue: c.cfg.TaskQueue, runID: last.runID}, turn, since, err)
+	if done := begun.outcome.GetSuccess(); done != nil {
+		var reply protocol.RestReply
+		err := c.decode(done, &reply)
+		return c.told(ctx, w, turn, since, begun.run, reply, err)
+	}
+	if err == nil || ctx.Err() == nil && (isSilence(err) || passing(err) || isUnavailable(err)) {
+		known := &lastRun{thread: last.thread, graph: turn.Graph, queue: c.cfg.TaskQueue, runID: last.runID}
+		return c.turnAgain(ctx, w, known, turn, since, err)
 	}
 	return runtime.Rest{}, c.explainUpdate(ctx, err, last.thread)
 }
 
-// runAndOutcome are the run that took an update which was sent with a start, and the update's outcome as far as the server knows it by now.
-// The error is that of the one of both which failed by itself.
-func runAndOutcome(reply *workflowservice.ExecuteMultiOperationResponse, err error) (run string, outcome *updatepb.Outcome, _ error) {
+// begunWith is what the server says to a start and an update at once: the run that took the update, whether the call has started it, and what
+// came of the update as far as that is known by now.
+type begunWith struct {
+	run     string
+	started bool
+	outcome *updatepb.Outcome
+}
+
+// bothTold reads the reply to a start and an update. The error is that of the one of both which failed by itself.
+func bothTold(reply *workflowservice.ExecuteMultiOperationResponse, err error) (begunWith, error) {
 	var both *serviceerror.MultiOperationExecution
 	var along *serviceerror.MultiOperationAborted // for the other's sake
 	if errors.As(err, &both) {
 		for _, one := range both.OperationErrors() {
 			if one != nil && !errors.As(one, &along) {
-				return "", nil, one
+				return begunWith{}, one
 			}
 		}
 	}
+	var told begunWith
 	for _, r := range reply.GetResponses() {
-		run = cmp.Or(run, r.GetStartWorkflow().GetRunId())
-		outcome = cmp.Or(outcome, r.GetUpdateWorkflow().GetOutcome())
+		if start := r.GetStartWorkflow(); start != nil {
+			told.run, told.started = start.GetRunId(), start.GetStarted()
+		}
+		told.outcome = cmp.Or(told.outcome, r.GetUpdateWorkflow().GetOutcome())
 	}
-	return run, outcome, err
+	return told, err
 }
 
 func isUnavailable(err error) bool {
