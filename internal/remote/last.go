@@ -31,7 +31,6 @@ type lastRun struct {
 	open      bool
 	status    enumspb.WorkflowExecutionStatus
 	started   time.Time
-	seen      time.Time // when it was asked for
 	described *workflowservice.DescribeWorkflowExecutionResponse
 	// closing is the last event of a run that is over, when it was read already.
 	closing *historypb.HistoryEvent
@@ -44,7 +43,6 @@ func (c *server) lastRun(ctx context.Context, thread string) (*lastRun, error) {
 
 // lastOf returns the newest execution of an id that is of one type of workflow, nil when there is none.
 func (c *server) lastOf(ctx context.Context, thread, kind string) (*lastRun, error) {
-	seen := time.Now()
 	described, err := patiently(ctx, c, thread, func() (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 		return c.temporal.DescribeWorkflowExecution(ctx, thread, "")
 	})
@@ -76,7 +74,7 @@ func (c *server) lastOf(ctx context.Context, thread, kind string) (*lastRun, err
 		first:   cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId()),
 		queue:   described.GetExecutionConfig().GetTaskQueue().GetName(),
 		open:    info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED,
-		started: info.GetStartTime().AsTime(), seen: seen, described: described,
+		started: info.GetStartTime().AsTime(), described: described,
 	}, nil
 }
 

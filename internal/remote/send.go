@@ -141,15 +141,15 @@ func (c *server) signal(ctx context.Context, last *lastRun, name string, arg any
 func newCall() string { return rand.Text()[:16] }
 
 // execute starts an execution and returns its run. It fails with a WorkflowExecutionAlreadyStarted when it was not this
-// call that started it; shared says that other calls may have sent the same request id.
-func (c *server) execute(ctx context.Context, start *workflowservice.StartWorkflowExecutionRequest, call string, shared bool) (string, error) {
+// call that started it, where it must be: other calls may have sent the same request id.
+func (c *server) execute(ctx context.Context, start *workflowservice.StartWorkflowExecutionRequest, call string, mustBeOurs bool) (string, error) {
 	reply, err := patiently(ctx, c, start.GetWorkflowId(), func() (*workflowservice.StartWorkflowExecutionResponse, error) {
 		bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
 		return c.service.StartWorkflowExecution(bounded, start)
 	})
 	ours := err == nil && reply.GetStarted()
-	if ours && shared {
+	if ours && mustBeOurs {
 		ours, err = c.startedBy(ctx, start.GetWorkflowId(), reply.GetRunId(), call)
 	}
 	if err == nil && !ours {
@@ -159,10 +159,9 @@ func (c *server) execute(ctx context.Context, start *workflowservice.StartWorkfl
 }
 
 // stillLast refuses when another run of the thread has followed since last was read, which may be long ago: to read an
-// earlier checkpoint takes a replay. The request id alone tells of the one run that came next, not of those behind it: it is
-// enough for as long as two runs cannot have begun and ended.
+// earlier checkpoint takes a replay. The request id alone tells of the one run that came next, not of those behind it.
 func (c *server) stillLast(ctx context.Context, last *lastRun) error {
-	if last == nil || !last.seen.IsZero() && time.Since(last.seen) < twoRuns {
+	if last == nil {
 		return nil
 	}
 	if last.kind == protocol.ErasureWorkflow {
@@ -177,10 +176,6 @@ func (c *server) stillLast(ctx context.Context, last *lastRun) error {
 	}
 	return err
 }
-
-// twoRuns is less than two runs of a thread take, one behind the other: each is begun, given to a worker and ended, which are three
-// changes on the server's disk and six messages.
-const twoRuns = 5 * time.Millisecond
 
 func somebodyElse(graph, threadID string) *thread.Error {
 	return &thread.Error{Kind: thread.ErrRunning, Graph: graph, Thread: threadID,

@@ -11,7 +11,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -131,15 +130,8 @@ func (c *Threads) launch(ctx context.Context, req runtime.Start, in protocol.Gra
 
 // launchAs is launch by the call of that id, which is noted with the run.
 func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, in protocol.GraphInput, last *lastRun) (thread.View, error) {
-	if last != nil {
-		in.Previous = last.runID
-	}
-	in.Set(*runtime.SettingsOf(req))
-	in.ID, in.Trace = req.ID, tracing.Carried(ctx) // the same request that comes as a turn is the one that the run has begun with
-	if in.Spec == nil {
-		in.Noted = req.Served
-	}
-	run, err := c.startExecution(ctx, req.Thread, in, last, call)
+	in = inputBehind(ctx, req, in, last)
+	run, err := c.startExecution(ctx, req.Thread, in, last, call, last != nil)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) && last == nil && !c.mayBeNew(req) { // else whoever asks looks what the thread is
 		hold, lookErr := c.holdBehind(ctx, req.Thread)
@@ -147,7 +139,7 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 			return thread.View{}, lookErr
 		}
 		if hold != nil {
-			run, err = c.startExecution(ctx, req.Thread, in, hold, call)
+			run, err = c.startExecution(ctx, req.Thread, in, hold, call, true)
 		}
 	}
 	switch {
@@ -167,17 +159,31 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 	return thread.View{Thread: req.Thread, Graph: req.Graph, Status: thread.StatusRunning, RunID: run, Started: time.Now()}, nil
 }
 
-// startExecution starts a run of a thread, the first or the one that follows last.
-func (c *Threads) startExecution(ctx context.Context, threadID string, in protocol.GraphInput, last *lastRun, call string) (string, error) {
+// inputBehind is the input of the run that follows last, nil for none, with what the request says.
+func inputBehind(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) protocol.GraphInput {
+	if last != nil {
+		in.Previous = last.runID
+	}
+	in.Set(*runtime.SettingsOf(req))
+	in.ID, in.Trace = req.ID, tracing.Carried(ctx) // the same request that comes as a turn is the one that the run has begun with
+	if in.Spec == nil {
+		in.Noted = req.Served
+	}
+	return in
+}
+
+// startExecution starts a run of a thread, the first or the one that follows last. Where it must be this call's, who has started it is looked up:
+// of two that continue the same run the server tells both that they have.
+func (c *Threads) startExecution(ctx context.Context, threadID string, in protocol.GraphInput, last *lastRun, call string, mustBeOurs bool) (string, error) {
 	since := time.Now()
-	run, err := startOnce(ctx, c, threadID, in, last, call)
+	run, err := startOnce(ctx, c, threadID, in, last, call, mustBeOurs)
 	if err == nil {
 		err = c.beganWhole(ctx, threadID, run, since)
 	}
 	return run, err
 }
 
-func startOnce(ctx context.Context, c *Threads, threadID string, in protocol.GraphInput, last *lastRun, call string) (string, error) {
+func startOnce(ctx context.Context, c *Threads, threadID string, in protocol.GraphInput, last *lastRun, call string, mustBeOurs bool) (string, error) {
 	fields, err := memoFields(in, call)
 	if err != nil {
 		return "", err
@@ -189,36 +195,26 @@ func startOnce(ctx context.Context, c *Threads, threadID string, in protocol.Gra
 	if last == nil && c.cfg.Identity == "" {
 		return c.startNew(ctx, threadID, in, call, fields, has)
 	}
-	start, err := c.runRequest(threadID, in, last, fields, has)
-	if err == nil {
-		err = c.stillLast(ctx, last)
-	}
+	memo, err := c.memoOf(in.Graph, fields)
 	if err != nil {
 		return "", err
 	}
-	return c.execute(ctx, start, call, last != nil)
-}
-
-// runRequest starts a run of a thread, the first or the one that follows last.
-func (c *Threads) runRequest(threadID string, in protocol.GraphInput, last *lastRun, memo map[string]string, has protocol.Found,
-) (*workflowservice.StartWorkflowExecutionRequest, error) {
-	fields, err := c.memoOf(in.Graph, memo)
+	start, err := c.executionRequest(threadID, protocol.GraphWorkflow, in, memo, last)
 	if err != nil {
-		return nil, err
-	}
-	start, err := c.executionRequest(threadID, protocol.GraphWorkflow, in, fields, last)
-	if err != nil {
-		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the input cannot be encoded", Cause: err}
+		return "", &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the input cannot be encoded", Cause: err}
 	}
 	if has.Lists {
 		start.SearchAttributes = runAttributes(in.Graph)
 	}
 	summary, err := c.cfg.DataConverter.ToPayload("graph " + in.Graph)
 	if err != nil {
-		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the summary cannot be encoded", Cause: err}
+		return "", &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: threadID, Message: "the summary cannot be encoded", Cause: err}
 	}
 	start.UserMetadata = &sdkpb.UserMetadata{Summary: summary}
-	return start, nil
+	if err := c.stillLast(ctx, last); err != nil {
+		return "", err
+	}
+	return c.execute(ctx, start, call, mustBeOurs)
 }
 
 // startNew starts the first run of a thread as the Temporal client does it, with the interceptors and propagators that it

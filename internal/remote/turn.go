@@ -7,11 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	updatepb "go.temporal.io/api/update/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev/graphadapter"
@@ -19,7 +16,6 @@ import (
 	"superstep.dev/internal/runtime"
 	"superstep.dev/internal/tracing"
 	"superstep.dev/thread"
-	"superstep.dev/thread/storage"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -31,7 +27,7 @@ func (c *Threads) InvokeRun(ctx context.Context, g *graphadapter.Graph, req runt
 
 // Invoke is StartRun and Wait. New input for a thread is one call: a run that is open takes it as a turn, a thread that has none
 // begins with it, and the reply comes when the run rests. Where this client has seen the run rest, no start goes along. A thread whose
-// last run is over takes two more calls: which run that is, and what it left.
+// last run is over takes more calls, as its state is needed.
 func (c *Threads) Invoke(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
@@ -75,7 +71,7 @@ func (c turns) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.St
 	return rest, err
 }
 
-// follow gives new input to a thread whose last run is over, as far as this client knows.
+// follow gives new input to a thread whose last run is over, as far as this client knows. A long one does not go along twice.
 func (c turns) follow(ctx context.Context, g *graphadapter.Graph, req runtime.Start) (runtime.Rest, error) {
 	req.ID = cmp.Or(req.ID, uuid.NewString())
 	for {
@@ -83,7 +79,7 @@ func (c turns) follow(ctx context.Context, g *graphadapter.Graph, req runtime.St
 		switch {
 		case err != nil:
 			return runtime.Rest{}, err
-		case last == nil, last.open:
+		case last == nil, last.open, len(req.Input) >= longInput:
 			return runtime.Resting(c.StartRun(ctx, g, req))
 		case c.callOf(last.described) == req.ID:
 			return c.begun(ctx, last)
@@ -140,8 +136,8 @@ func (c turns) turn(ctx context.Context, w waiter, last *lastRun, turn protocol.
 // carries the input, and the update has the same id as the input: a run that has begun with it is given nothing twice, and a caller
 // who is lost between the two loses nothing. A long input travels with the start alone: a run that was open already asks for it.
 func (c turns) startWithTurn(ctx context.Context, req runtime.Start, w waiter, turn protocol.InvokeRequest) (runtime.Rest, error) {
-	since, whole := time.Now(), turn
-	in := protocol.GraphInput{Graph: turn.Graph, ID: turn.ID, Input: turn.Input, Asked: turn.Asked, Noted: req.Served, Trace: turn.Trace}
+	since, input := time.Now(), turn.Input
+	in := protocol.GraphInput{Graph: turn.Graph, ID: turn.ID, Input: input, Asked: turn.Asked, Noted: req.Served, Trace: turn.Trace}
 	in.Set(*turn.Settings)
 	if len(req.Input) >= longInput {
 		turn.Input, turn.Begun = protocol.Input{}, true
@@ -168,132 +164,58 @@ func (c turns) startWithTurn(ctx context.Context, req runtime.Start, w waiter, t
 	handle, err := c.temporal.UpdateWithStartWorkflow(soon, client.UpdateWithStartWorkflowOptions{StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{WorkflowID: req.Thread, UpdateID: turn.ID, UpdateName: protocol.UpdateInvoke,
 			Args: []any{turn}, WaitForStage: client.WorkflowUpdateStageCompleted}})
-	run, reply := "", protocol.RestReply{}
+	last, run, reply := &lastRun{thread: req.Thread, graph: req.Graph, queue: c.cfg.TaskQueue}, "", protocol.RestReply{}
 	if err == nil {
 		run = handle.RunID()
 		err = c.outcome(ctx, req.Thread, handle, &reply)
 	}
-	return c.told(ctx, w, whole, since, run, reply, err)
-}
-
-// startBehind gives the turn with the start of the run that follows last, which is over: as startWithTurn, but by the raw call, see
-// [server.execute]. Where somebody else has continued the thread meanwhile, the run that is open takes the turn. An outcome that is none, or a
-// refusal, is asked for once more, as the outcome of any turn.
-func (c turns) startBehind(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) (runtime.Rest, error) {
-	since := time.Now()
-	w, turn := c.turnOf(ctx, req)
-	in.ID, in.Previous, in.Trace = turn.ID, last.runID, turn.Trace
-	in.Set(*turn.Settings)
-	if in.Spec == nil {
-		in.Noted = req.Served
-	}
-	both, err := c.bothOf(ctx, w, in, last, turn)
-	if err != nil {
-		return runtime.Rest{}, err
-	}
-	if err := c.stillLast(ctx, last); err != nil {
-		return runtime.Rest{}, err
-	}
-	soon, cancel := context.WithTimeout(ctx, doneTimeout)
-	defer cancel()
-	begun, err := bothTold(c.service.ExecuteMultiOperation(soon, both))
-	if begun.started {
-		if err := c.beganWhole(ctx, last.thread, begun.run, since); err != nil {
-			return runtime.Rest{}, err
-		}
-	}
-	if done := begun.outcome.GetSuccess(); done != nil {
-		var reply protocol.RestReply
-		err := c.decode(done, &reply)
-		return c.told(ctx, w, turn, since, begun.run, reply, err)
-	}
-	if err == nil || ctx.Err() == nil && (isSilence(err) || passing(err) || isUnavailable(err)) {
-		known := &lastRun{thread: last.thread, graph: turn.Graph, queue: c.cfg.TaskQueue, runID: last.runID}
-		return c.turnAgain(ctx, w, known, turn, since, err)
-	}
-	return runtime.Rest{}, c.explainUpdate(ctx, err, last.thread)
-}
-
-// begunWith is what the server says to a start and an update at once: the run that took the update, whether the call has started it, and what
-// came of the update as far as that is known by now.
-type begunWith struct {
-	run     string
-	started bool
-	outcome *updatepb.Outcome
-}
-
-// bothTold reads the reply to a start and an update. The error is that of the one of both which failed by itself.
-func bothTold(reply *workflowservice.ExecuteMultiOperationResponse, err error) (begunWith, error) {
-	var both *serviceerror.MultiOperationExecution
-	var along *serviceerror.MultiOperationAborted // for the other's sake
-	if errors.As(err, &both) {
-		for _, one := range both.OperationErrors() {
-			if one != nil && !errors.As(one, &along) {
-				return begunWith{}, one
-			}
-		}
-	}
-	var told begunWith
-	for _, r := range reply.GetResponses() {
-		if start := r.GetStartWorkflow(); start != nil {
-			told.run, told.started = start.GetRunId(), start.GetStarted()
-		}
-		told.outcome = cmp.Or(told.outcome, r.GetUpdateWorkflow().GetOutcome())
-	}
-	return told, err
-}
-
-func isUnavailable(err error) bool {
-	var unavailable *serviceerror.Unavailable
-	return errors.As(err, &unavailable)
-}
-
-// bothOf is the request for a run that follows last, with a turn.
-func (c turns) bothOf(ctx context.Context, w waiter, in protocol.GraphInput, last *lastRun, turn protocol.InvokeRequest) (*workflowservice.ExecuteMultiOperationRequest, error) {
-	if len(turn.Input.Value) >= longInput {
-		turn.Input, turn.Begun = protocol.Input{}, true
-	}
-	turn.RestRequest = w.request(true)
-	fields, err := memoFields(in, turn.ID)
-	if err != nil {
-		return nil, err
-	}
-	has, err := c.hasAttributes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	start, err := c.runRequest(last.thread, in, last, fields, has)
-	if err != nil {
-		return nil, err
-	}
-	start.WorkflowIdConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
-	args, err := storage.For(c.cfg.DataConverter, c.cfg.Namespace, last.thread).ToPayloads(turn)
-	if err != nil {
-		return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Thread: last.thread, Message: "the input cannot be encoded", Cause: err}
-	}
-	update := &workflowservice.UpdateWorkflowExecutionRequest{Namespace: c.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread},
-		WaitPolicy: &updatepb.WaitPolicy{LifecycleStage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED},
-		Request: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: turn.ID, Identity: c.cfg.Identity},
-			Input: &updatepb.Input{Name: protocol.UpdateInvoke, Args: args}}}
-	return &workflowservice.ExecuteMultiOperationRequest{Namespace: c.cfg.Namespace, Operations: []*workflowservice.ExecuteMultiOperationRequest_Operation{
-		{Operation: &workflowservice.ExecuteMultiOperationRequest_Operation_StartWorkflow{StartWorkflow: start}},
-		{Operation: &workflowservice.ExecuteMultiOperationRequest_Operation_UpdateWorkflow{UpdateWorkflow: update}},
-	}}, nil
-}
-
-// told is what comes of a turn that was given with a start.
-func (c turns) told(ctx context.Context, w waiter, turn protocol.InvokeRequest, since time.Time, run string, reply protocol.RestReply, err error) (runtime.Rest, error) {
-	last := &lastRun{thread: w.thread, graph: turn.Graph, queue: c.cfg.TaskQueue}
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
-	case err == nil:
-		return w.shown(ctx, run, reply)
 	case errors.As(err, &already):
 		return runtime.Rest{}, errEnded
-	case ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err) || protocol.WantsInput(err)):
+	case err != nil && ctx.Err() == nil && (isSilence(err) || passing(err) || protocol.RefusedEarly(err) || protocol.WantsInput(err)):
+		turn.Input, turn.Begun = input, false
 		return c.turnAgain(ctx, w, last, turn, since, err)
+	default:
+		err = c.explainUpdate(ctx, err, req.Thread)
 	}
-	return runtime.Rest{}, c.explainUpdate(ctx, err, w.thread)
+	if err != nil {
+		return runtime.Rest{}, err
+	}
+	return w.shown(ctx, run, reply)
+}
+
+// startBehind starts the run that follows last, which is over, with a turn as its input, and gives it the turn as well, under the same id: the
+// run that has begun with it waits until it rests, and where somebody else has continued the thread the run that is open takes it.
+//
+// It is no update-with-start. That the server repeats by itself where another call has come first and its run is over by then, and a run
+// that has followed meanwhile would be passed over: what its turns said would be lost.
+func (c turns) startBehind(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) (runtime.Rest, error) {
+	w, turn := c.turnOf(ctx, req)
+	run, err := c.startExecution(ctx, req.Thread, inputBehind(ctx, req, in, last), last, turn.ID, false)
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &already) {
+		err = c.held(ctx, req.Thread)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return runtime.Rest{}, ctx.Err()
+	case err != nil:
+		return runtime.Rest{}, c.explain(err, req.Graph, req.Thread)
+	}
+	now := &lastRun{thread: req.Thread, graph: req.Graph, queue: c.cfg.TaskQueue}
+	rest, err := c.turn(ctx, w, now, turn)
+	if run == "" || !errors.Is(err, errEnded) && !unanswered(err) {
+		return rest, err
+	}
+	switch ours, lookErr := c.startedBy(ctx, req.Thread, run, turn.ID); {
+	case lookErr != nil || !ours:
+		return rest, cmp.Or(lookErr, err)
+	case unanswered(err):
+		return rest, notBegun(err, now)
+	}
+	// It was over before the turn came.
+	return runtime.Rest{View: thread.View{Thread: req.Thread, Graph: req.Graph, RunID: run, Status: thread.StatusRunning}}, nil
 }
 
 // longInput is the size from which an input is not sent twice, in bytes.
@@ -319,8 +241,6 @@ func (c turns) turnAgain(ctx context.Context, w waiter, last *lastRun, turn prot
 		return runtime.Rest{}, err
 	case now == nil:
 		return runtime.Rest{}, c.explain(why, last.graph, last.thread)
-	case now.runID == last.runID:
-		return runtime.Rest{}, errEnded // nothing has come of it
 	case c.callOf(now.described) == turn.ID:
 		if err := c.beganWhole(ctx, now.thread, now.runID, since); err != nil {
 			return runtime.Rest{}, err
