@@ -260,8 +260,8 @@ func TestATurnThatMeetsTheRunsEnd(t *testing.T) {
 	}
 }
 
-// TestTurnsOfManyCallers: of several who give a thread a turn at once those who are not refused are all in its state, each once,
-// while the run is continued as a new one again and again, and where each turn has a run of its own.
+// TestTurnsOfManyCallers: of several who give a thread a turn at once, or start a run and wait, those who are not refused are all in its
+// state, each once, while the run is continued as a new one again and again, and where each turn has a run of its own.
 func TestTurnsOfManyCallers(t *testing.T) {
 	t.Parallel()
 	continued := func(t *testing.T, at protocol.ContinueAt) {
@@ -284,6 +284,17 @@ func turnsOfManyCallers(t *testing.T, work *rig.Server, opts ...superstep.RunOpt
 	work.Work(g)
 	_, err := g.Thread(work.Client, work.Queue).Invoke(t.Context(), rig.Wrote("begin"), append([]superstep.RunOption{superstep.WithKeepOpen(0)}, opts...)...)
 	require.NoError(t, err)
+	give := func(th *superstep.Thread[rig.Counter], word string, starts bool) error {
+		if !starts {
+			_, err := th.Invoke(t.Context(), rig.Wrote(word), opts...)
+			return err
+		}
+		err := th.Start(t.Context(), rig.Wrote(word), opts...)
+		if err == nil {
+			_, err = th.Wait(t.Context())
+		}
+		return err
+	}
 	var mu sync.Mutex
 	taken := []string{"begin"}
 	var all sync.WaitGroup
@@ -295,7 +306,7 @@ func turnsOfManyCallers(t *testing.T, work *rig.Server, opts ...superstep.RunOpt
 			}
 			for n := 0; n < 6; {
 				word := fmt.Sprintf("%d/%d", caller, n)
-				_, err := g.Thread(c, work.Queue).Invoke(t.Context(), rig.Wrote(word), opts...)
+				err := give(g.Thread(c, work.Queue), word, caller == 2)
 				if errors.Is(err, thread.ErrRunning) {
 					continue
 				}
