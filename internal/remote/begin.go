@@ -28,7 +28,7 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 	case last == nil && req.Input == nil && req.Control == nil:
 		return thread.View{}, runtime.NotBegun(req)
 	case last == nil:
-		return c.launch(ctx, req, firstInput(req), nil)
+		return c.launch(ctx, req, inputFor(req), nil)
 	case last.open:
 		return c.beginOpen(ctx, g, req, last)
 	}
@@ -45,7 +45,7 @@ func (c *Threads) behind(ctx context.Context, g *graphadapter.Graph, req runtime
 		return req, in, err
 	}
 	g = c.graphOr(g, last)
-	in = firstInput(req)
+	in = inputFor(req)
 	in.Replay = req.Checkpoint != ""
 	if _, err := c.carryOver(ctx, last, &in); err != nil {
 		return req, in, err

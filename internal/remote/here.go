@@ -38,7 +38,7 @@ func inMode(req runtime.Start) string {
 // else the run is under way. It fails with errNotNew when the thread has begun before.
 func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error) {
 	watch := acked.NewWatch()
-	view, err := c.launch(watch.In(ctx), req, firstInput(req), nil)
+	view, err := c.launch(watch.In(ctx), req, inputFor(req), nil)
 	if err != nil {
 		return view, err
 	}

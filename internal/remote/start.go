@@ -117,8 +117,8 @@ func (c *Threads) admitStart(ctx context.Context, g *graphadapter.Graph, req *ru
 	return nil
 }
 
-// firstInput is the input of a thread's first run.
-func firstInput(req runtime.Start) protocol.GraphInput {
+// inputFor is what a request gives a run, the first of a thread or one that follows.
+func inputFor(req runtime.Start) protocol.GraphInput {
 	return protocol.GraphInput{Graph: req.Graph, Input: protocol.Input(runtime.InputOf(req)), Asked: runtime.AskedOf(req.By, req.Reason, req.Token)}
 }
 
@@ -130,7 +130,7 @@ func (c *Threads) launch(ctx context.Context, req runtime.Start, in protocol.Gra
 
 // launchAs is launch by the call of that id, which is noted with the run.
 func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, in protocol.GraphInput, last *lastRun) (thread.View, error) {
-	in = inputBehind(ctx, req, in, last)
+	in = launchInput(ctx, req, in, last)
 	run, err := c.startExecution(ctx, req.Thread, in, last, call, last != nil)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) && last == nil && !c.mayBeNew(req) { // else whoever asks looks what the thread is
@@ -159,8 +159,8 @@ func (c *Threads) launchAs(ctx context.Context, call string, req runtime.Start, 
 	return thread.View{Thread: req.Thread, Graph: req.Graph, Status: thread.StatusRunning, RunID: run, Started: time.Now()}, nil
 }
 
-// inputBehind is the input of the run that follows last, nil for none, with what the request says.
-func inputBehind(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) protocol.GraphInput {
+// launchInput is the input that a run is started with: in, under the id and with the settings of the request, behind last, nil for none.
+func launchInput(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) protocol.GraphInput {
 	if last != nil {
 		in.Previous = last.runID
 	}

@@ -79,10 +79,12 @@ func (c turns) follow(ctx context.Context, g *graphadapter.Graph, req runtime.St
 		switch {
 		case err != nil:
 			return runtime.Rest{}, err
-		case last == nil, last.open, len(req.Input) >= longInput:
+		case last == nil, last.open:
 			return runtime.Resting(c.StartRun(ctx, g, req))
-		case c.callOf(last.described) == req.ID:
+		case c.callOf(last.described) == req.ID: // it has been done already
 			return c.begun(ctx, last)
+		case len(req.Input) >= longInput:
+			return runtime.Resting(c.StartRun(ctx, g, req))
 		}
 		if err := c.admitStart(ctx, g, &req); err != nil {
 			return runtime.Rest{}, err
@@ -192,7 +194,7 @@ func (c turns) startWithTurn(ctx context.Context, req runtime.Start, w waiter, t
 // that has followed meanwhile would be passed over: what its turns said would be lost.
 func (c turns) startBehind(ctx context.Context, req runtime.Start, in protocol.GraphInput, last *lastRun) (runtime.Rest, error) {
 	w, turn := c.turnOf(ctx, req)
-	run, err := c.startExecution(ctx, req.Thread, inputBehind(ctx, req, in, last), last, turn.ID, false)
+	run, err := c.startExecution(ctx, req.Thread, launchInput(ctx, req, in, last), last, turn.ID, false)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) {
 		err = c.held(ctx, req.Thread)

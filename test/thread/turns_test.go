@@ -412,7 +412,8 @@ func TestACallerThatIsLost(t *testing.T) {
 	until(thread.StatusFinished, "first", "behind it")
 }
 
-// TestACallThatIsRepeated with its id, behind a run that is over, is done once: while its run is open, and when that is over too.
+// TestACallThatIsRepeated with its id, behind a run that is over, is done once: while its run is open, and when that is over too, however
+// long its input is.
 func TestACallThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	work := rig.NewServer(t)
@@ -435,6 +436,14 @@ func TestACallThatIsRepeated(t *testing.T) {
 	_, err = work.Invoke(t.Context(), thread.StartRequest{ID: "ours", Graph: "turns", Thread: work.Queue, Input: []byte(`{"log":["ask"]}`)})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"first", "ask", "turn true"}, rig.LogOf(t, th))
+
+	long := strings.Repeat("x", 20<<10)
+	for range 2 {
+		_, err = work.Invoke(t.Context(), thread.StartRequest{ID: "long", Graph: "turns", Thread: work.Queue, Input: fmt.Appendf(nil, `{"log":[%q]}`, long),
+			IdleTimeout: -1})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{"first", "ask", "turn true", long}, rig.LogOf(t, th))
 }
 
 // TestAnInputThatOnlyTheWorkerRefuses: a program whose graph takes what the workers' does not is told so, and nothing is left of it.
