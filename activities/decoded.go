@@ -10,7 +10,7 @@ import (
 
 // The bounds of what a worker keeps decoded.
 const (
-	// decodedBytes bounds it by what the runs' states have as text; decoded they take two or three times as much.
+	// decodedBytes bounds it by what the threads' states have as text; decoded they take two or three times as much.
 	decodedBytes = 64 << 20
 	// decodedTime is how long a thread's state is kept decoded that nobody reads.
 	decodedTime = 5 * time.Minute

@@ -21,7 +21,7 @@ import (
 )
 
 // ballast is how much more garbage there may be than Go lets be, in bytes. Go collects when the heap has doubled: a server that lives on
-// 80 MB would do so every few seconds of a busy time, for a tenth of a second each, and runs would take a tenth longer.
+// 80 MB would do so with every 66 short runs, for a tenth of a second of both processors of a small machine.
 const ballast = 256 << 20
 
 // run serves until ctx ends, and then stops in order; that is no error. It

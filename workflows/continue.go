@@ -116,7 +116,7 @@ func (r *run) handOn(ctx workflow.Context) (in protocol.GraphInput, state []byte
 	in.Carried.UnderWay = r.loop != nil && r.loop.Thread() == r.thread && r.failure == nil
 	var suspended pregel.Suspended
 	if in.Carried.UnderWay {
-		suspended, err = pregel.SuspendHere(r.loop)
+		suspended, err = pregel.SuspendLoop(r.loop)
 	} else {
 		suspended, err = pregel.SuspendThread(r.program, r.thread)
 	}

@@ -132,7 +132,7 @@ func (s *segments) mayOpen(ctx workflow.Context) bool {
 // start hands the run over until it comes back. It reports false when the run is too large for that.
 func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
-	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, pregel.SuspendHere)
+	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, pregel.SuspendLoop)
 	s.tasks.queue = ready
 	if err != nil || here.Size() > s.mostHanded(ctx) {
 		workflow.GetLogger(ctx).Warn("the run is not handed to a segment", "bytes", here.Size(), "error", err)

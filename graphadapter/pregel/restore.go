@@ -13,7 +13,7 @@ func (p *Program) Restore(v Value, observe Observer) (*Loop, error) {
 	return restore(p, v, nil, observe)
 }
 
-// Restore is [Program.Restore] of what [SuspendHere] gave. It may be called more than once.
+// Restore is [Program.Restore] of what [SuspendLoop] gave. It may be called more than once.
 func (s Suspended) Restore(p *Program, observe Observer) (*Loop, error) {
 	return restore(p, s.text, s.long, observe)
 }

@@ -31,7 +31,7 @@ func (l *Loop) Suspend() (Value, error) {
 // bytes.ContainsAny.
 var rewritten = [][]byte{[]byte("<"), []byte(">"), []byte("&"), []byte("\u2028"), []byte("\u2029")}
 
-// Suspended is a suspended run (see [SuspendHere]), or a thread (see [SuspendThread]), with its long values beside the text. They are
+// Suspended is a suspended run (see [SuspendLoop]), or a thread (see [SuspendThread]), with its long values beside the text. They are
 // those of the loop, which never change, and are neither written nor read: to suspend a run and to restore it takes as long as the rest of
 // it, however large its state is.
 type Suspended struct {
@@ -54,8 +54,8 @@ func (s Suspended) Size() int {
 	return size
 }
 
-// SuspendHere is [Loop.Suspend] for [Suspended.Restore]: in the same process, or in another one that is given [Suspended.Bytes].
-func SuspendHere(l *Loop) (Suspended, error) {
+// SuspendLoop is [Loop.Suspend] for [Suspended.Restore]: in the same process, or in another one that is given [Suspended.Bytes].
+func SuspendLoop(l *Loop) (Suspended, error) {
 	out, err := suspend(l)
 	if err != nil {
 		return Suspended{}, err

@@ -21,7 +21,7 @@ func (s Suspended) Bytes() []byte {
 }
 
 // ReadSuspended reads what [Suspended.Bytes] wrote. The long values stay where they are in data, which nobody may change any more; who
-// hands data over answers for them, for only their sizes are looked at.
+// hands data over answers for them, for only their sizes are looked at. Data that is cut off, or goes on behind the last value, is an error.
 func ReadSuspended(data []byte) (Suspended, error) {
 	count, n := binary.Uvarint(data)
 	if n <= 0 || count > uint64(len(data)) {

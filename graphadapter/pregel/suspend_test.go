@@ -53,7 +53,7 @@ func suspended(p *pregel.Program, l *pregel.Loop, observe pregel.Observer) (*pre
 	if err != nil {
 		return nil, err
 	}
-	here, err := pregel.SuspendHere(l)
+	here, err := pregel.SuspendLoop(l)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func TestACutOffRunIsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := pregel.SuspendHere(loop)
+	here, err := pregel.SuspendLoop(loop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestLongValuesStayWhereTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := pregel.SuspendHere(loop)
+	here, err := pregel.SuspendLoop(loop)
 	if err != nil {
 		t.Fatal(err)
 	}
