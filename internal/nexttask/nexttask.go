@@ -47,9 +47,10 @@ func intercept(ctx context.Context, method string, req, reply any, cc *grpc.Clie
 	}
 	id, _ := strings.CutPrefix(completed.GetResourceId(), resource)
 	of := thread{completed.GetNamespace(), id}
-	if _, completed.ForceCreateNewWorkflowTask = wanted.Load(of); !completed.ForceCreateNewWorkflowTask {
-		return invoke(ctx, method, req, reply, cc, opts...)
+	if _, want := wanted.Load(of); !want {
+		return invoke(ctx, method, req, reply, cc, opts...) // which the SDK may have told to ask
 	}
+	completed.ForceCreateNewWorkflowTask = true
 	err := invoke(ctx, method, req, reply, cc, opts...)
 	if err == nil || IsOver(err) {
 		wanted.Delete(of)

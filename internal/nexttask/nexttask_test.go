@@ -29,11 +29,14 @@ func TestWant(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	service := workflowservice.NewWorkflowServiceClient(conn)
-	completes := func(namespace, id string, reply error) bool {
+	respond := func(r *workflowservice.RespondWorkflowTaskCompletedRequest, reply error) bool {
 		replied = reply
-		_, err := service.RespondWorkflowTaskCompleted(t.Context(), &workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: namespace, ResourceId: "workflow:" + id})
+		_, err := service.RespondWorkflowTaskCompleted(t.Context(), r)
 		assert.ErrorIs(t, err, reply)
 		return asked
+	}
+	completes := func(namespace, id string, reply error) bool {
+		return respond(&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: namespace, ResourceId: "workflow:" + id}, reply)
 	}
 	for name, last := range map[string]error{"the server has it": nil, "the server knows it no more": serviceerror.NewNotFound("gone")} {
 		t.Run(name, func(t *testing.T) {
@@ -46,4 +49,6 @@ func TestWant(t *testing.T) {
 			assert.False(t, completes("n", "a", nil), "once")
 		})
 	}
+	assert.True(t, respond(&workflowservice.RespondWorkflowTaskCompletedRequest{Namespace: "n", ResourceId: "workflow:a", ForceCreateNewWorkflowTask: true}, nil),
+		"the SDK asks while a local activity takes long: without the next task the run would hear of its end never")
 }
