@@ -99,7 +99,7 @@ func (r *Run) Left() State {
 	left := r.State
 	left.Paused, left.Given, left.Passed, left.Retry, left.Drain = nil, nil, false, false, ""
 	left.Replies, left.Cancel, left.Notices = nil, nil, nil
-	left.Taken = slices.DeleteFunc(slices.Clone(left.Taken), func(t Taken) bool { return t.Command != nameEvent })
+	left.Taken = left.Taken.left()
 	return left
 }
 

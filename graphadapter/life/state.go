@@ -372,6 +372,9 @@ const (
 	nameRetry  = "retry"
 	nameDrain  = "drain"
 	nameCancel = "cancel"
+
+	// NameInvoke is the name of an [Act] that gives the run new input.
+	NameInvoke = "invoke"
 )
 
 // TakenList are the latest commands that were taken, oldest first. The server recognises an update that is repeated by its id, but
@@ -409,6 +412,25 @@ func (l *TakenList) Took(name, id string, reply any) {
 		all = append(all[:first], all[first+1:]...)
 	}
 	*l = all
+}
+
+// leftInvokes bounds the inputs that a thread's next run recognises. A caller who lost the reply to a turn sends it again within seconds, and
+// another caller's turn may have begun the next run by then. Most of what follows is taken by one run, which recognises many more.
+const leftInvokes = 8
+
+// left are those that the thread's next run recognises: events, and the latest inputs.
+func (l TakenList) left() (left TakenList) {
+	inputs := 0
+	for _, t := range slices.Backward(l) {
+		if t.Command == NameInvoke {
+			inputs++
+		}
+		if t.Command == nameEvent || t.Command == NameInvoke && inputs <= leftInvokes {
+			left = append(left, t)
+		}
+	}
+	slices.Reverse(left)
+	return left
 }
 
 // read reads the reply of a command that was taken.

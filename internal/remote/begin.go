@@ -36,7 +36,17 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 	if err != nil {
 		return thread.View{}, err
 	}
+	if c.wasTaken(req.ID, last, in) {
+		return goingOn(c.viewOf(last)), nil
+	}
 	return c.launch(ctx, req, in, last)
+}
+
+// wasTaken reports whether a thread's last run, which is over, or one before had the request of that id: in is the input of the run
+// that is to follow. Such a request is a repetition, of a caller who did not learn what became of it.
+func (c *Threads) wasTaken(id string, last *lastRun, in protocol.GraphInput) bool {
+	_, taken := in.Life.Taken.Find(protocol.UpdateInvoke, id)
+	return taken || id != "" && c.callOf(last.described) == id
 }
 
 // behind is the input of the run that follows a thread's last one, which is over, and the request for it.

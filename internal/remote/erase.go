@@ -232,6 +232,7 @@ func (e *eraser) removeRun(ctx context.Context, id, run string) error {
 
 // delete removes a run, and returns when the server has it no more.
 func (c *server) delete(ctx context.Context, id, run string) error {
+	defer func() { c.changed.note(id, true) }()
 	_, err := c.temporal.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: c.cfg.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run}})
 	var absent *serviceerror.NotFound

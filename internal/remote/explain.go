@@ -252,8 +252,19 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	var notFound *serviceerror.NotFound
-	if errors.As(err, &notFound) {
+	var (
+		notFound *serviceerror.NotFound
+		notReady *serviceerror.WorkflowNotReady
+		tooMany  *serviceerror.ResourceExhausted
+	)
+	switch {
+	case errors.As(err, &notReady): // its workflow task fails, again and again
+		return &thread.Error{Kind: thread.ErrNoWorker, Thread: threadID, Cause: err,
+			Message: fmt.Sprintf("no worker can go on with thread %q", threadID), Do: "See why", Command: []string{"show", threadID}}
+	case errors.As(err, &tooMany):
+		return &thread.Error{Kind: thread.ErrBusy, Thread: threadID, Cause: err, Do: "Send it again",
+			Message: fmt.Sprintf("the server takes no more messages for thread %q at the moment", threadID)}
+	case errors.As(err, &notFound):
 		return &thread.Error{Kind: thread.ErrAnswerRefused, Thread: threadID, Message: fmt.Sprintf("the run of thread %q has just ended", threadID),
 			Do: "Look at it", Command: []string{"show", threadID}, Cause: errEnded}
 	}

@@ -51,6 +51,7 @@ func (c here) start(ctx context.Context, req runtime.Start) (thread.View, error)
 	if err != nil {
 		return view, ctx.Err() // the server's records tell
 	}
+	c.changed.note(req.Thread, true)
 	c.ended.note(req.Thread, true)
 	c.outputs.keep(req.Thread, pregel.HoldAll(ended.Output))
 	return ended, nil

@@ -26,7 +26,7 @@ const (
 )
 
 // List returns threads, each with its newest run, in the order of the server's index: first the open ones, those started last
-// first, then the closed ones, those closed last first.
+// first, then the closed ones, those closed last first. What this client has just changed is shown as it is, whatever the index says.
 func (c *reader) List(ctx context.Context, q thread.ListQuery) ([]thread.View, error) {
 	return newest(ctx, c, listing{protocol.GraphWorkflow, q.Graph, q.Limit}, func(info *workflowpb.WorkflowExecutionInfo) (v thread.View, of string, wanted bool) {
 		v = c.listed(info)
@@ -52,8 +52,28 @@ func newest[T any](ctx context.Context, c *reader, q listing, show func(*workflo
 	if has.Lists && q.of != "" {
 		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.of))
 	}
-	limit, seen, out := cmp.Or(max(q.limit, 0), defaultList), map[string]bool{}, []T{}
-	var token []byte
+	limit, seen, rows := cmp.Or(max(q.limit, 0), defaultList), map[string]bool{}, []row[T]{}
+	take := func(info *workflowpb.WorkflowExecutionInfo) {
+		id := info.GetExecution().GetWorkflowId()
+		item, of, wanted := show(info)
+		if seen[id] || q.of != "" && of != q.of {
+			return
+		}
+		if seen[id] = true; wanted {
+			rows = append(rows, row[T]{info, item})
+		}
+	}
+	changed, err := c.changedRuns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for id, info := range changed {
+		if info.GetType().GetName() == q.kind {
+			take(info)
+		}
+		seen[id] = true
+	}
+	enough, token := len(rows)+limit, []byte(nil)
 	for range listPages {
 		page, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Namespace: c.cfg.Namespace, PageSize: listPage, NextPageToken: token, Query: filter,
@@ -62,23 +82,35 @@ func newest[T any](ctx context.Context, c *reader, q listing, show func(*workflo
 			return nil, c.explain(err, q.of, "")
 		}
 		for _, info := range page.GetExecutions() {
-			id := info.GetExecution().GetWorkflowId()
-			item, of, wanted := show(info)
-			if seen[id] || q.of != "" && of != q.of {
-				continue
-			}
-			if seen[id] = true; !wanted {
-				continue
-			}
-			if out = append(out, item); len(out) == limit {
-				return out, nil
-			}
+			take(info)
 		}
-		if token = page.GetNextPageToken(); len(token) == 0 {
+		if token = page.GetNextPageToken(); len(token) == 0 || len(rows) >= enough {
 			break
 		}
 	}
+	slices.SortStableFunc(rows, inOrder)
+	out := []T{}
+	for _, r := range rows[:min(limit, len(rows))] {
+		out = append(out, r.item)
+	}
 	return out, nil
+}
+
+// row is a run, and what a list shows of it.
+type row[T any] struct {
+	info *workflowpb.WorkflowExecutionInfo
+	item T
+}
+
+// inOrder is the order of the server's index.
+func inOrder[T any](a, b row[T]) int {
+	closed := func(r row[T]) time.Time {
+		if t := r.info.GetCloseTime(); t != nil {
+			return t.AsTime()
+		}
+		return time.Unix(1<<40, 0) // an open run is before all that are closed
+	}
+	return cmp.Or(closed(b).Compare(closed(a)), b.info.GetStartTime().AsTime().Compare(a.info.GetStartTime().AsTime()))
 }
 
 // quotedInQuery is a text within a query of the server's index.
@@ -132,7 +164,8 @@ func (c *reader) pauseOf(info *workflowpb.WorkflowExecutionInfo) *thread.PauseVi
 // mostInbox bounds a page: it is what the server's index gives at once.
 const mostInbox = 1000
 
-// Inbox returns the open questions of all threads, a page of them with one call to the server's index.
+// Inbox returns the open questions of all threads, a page of them with one call to the server's index. What this client has just changed
+// is shown as it is.
 func (c *reader) Inbox(ctx context.Context, query thread.InboxQuery) (thread.InboxPage, error) {
 	q := inboxFilter{query}
 	request, err := c.inboxRequest(ctx, q)
@@ -143,9 +176,13 @@ func (c *reader) Inbox(ctx context.Context, query thread.InboxQuery) (thread.Inb
 	if err != nil {
 		return thread.InboxPage{}, c.explain(err, q.Graph, "")
 	}
+	asking, err := c.askingNow(ctx, q, request.GetQuery(), reply)
+	if err != nil {
+		return thread.InboxPage{}, err
+	}
 	page := thread.InboxPage{Questions: []thread.InboxItem{}, Next: base64.RawURLEncoding.EncodeToString(reply.GetNextPageToken())}
 	now := time.Now()
-	for _, info := range reply.GetExecutions() {
+	for _, info := range asking {
 		for _, item := range c.inboxItems(info) {
 			if q.selects(item, now) {
 				page.Questions = append(page.Questions, item)

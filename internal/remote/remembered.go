@@ -1,7 +1,10 @@
 package remote
 
 import (
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/jellydator/ttlcache/v3"
 )
@@ -52,4 +55,61 @@ func (r *remembered[T]) forget(thread string) {
 	if r.known != nil {
 		r.known.Delete(thread)
 	}
+}
+
+// lately remembers when something was last known of the latest names. It is safe for concurrent use.
+type lately struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// mostNames bounds what a [lately] remembers: with more, the older half is forgotten.
+const mostNames = 1000
+
+// rememberedFor is how long a client remembers of a thread that it saw its run end, or rest: the one is not given a turn, and the other is,
+// without a start beside it. To be wrong costs a call.
+const rememberedFor = time.Hour
+
+// note notes a name, or that it is to be forgotten.
+func (l *lately) note(name string, is bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !is {
+		delete(l.at, name)
+		return
+	}
+	if l.at == nil {
+		l.at = map[string]time.Time{}
+	}
+	if len(l.at) >= mostNames {
+		for _, old := range l.latestFirst()[mostNames/2:] {
+			delete(l.at, old)
+		}
+	}
+	l.at[name] = time.Now()
+}
+
+// latestFirst are all names; mu is held.
+func (l *lately) latestFirst() []string {
+	return slices.SortedFunc(maps.Keys(l.at), func(a, b string) int { return l.at[b].Compare(l.at[a]) })
+}
+
+// latest returns the names that were noted within that time, the latest ones.
+func (l *lately) latest(within time.Duration, most int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names := l.latestFirst()
+	old := slices.IndexFunc(names, func(name string) bool { return time.Since(l.at[name]) >= within })
+	if old >= 0 {
+		names = names[:old]
+	}
+	return names[:min(most, len(names))]
+}
+
+// within reports whether a name was noted within that time.
+func (l *lately) within(name string, d time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, noted := l.at[name]
+	return noted && time.Since(at) < d
 }

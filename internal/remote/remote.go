@@ -49,42 +49,8 @@ type server struct {
 	outputs    outputs
 	endings    endings
 	open       lately // threads of which a run was seen to rest
+	changed    lately // threads and jobs that this client has changed, or has seen to rest or end
 	lingers    lately // graphs, each in a mode, of which a run did not end in its first workflow task
-}
-
-// lately remembers when something was last known of the latest names. It is safe for concurrent use.
-type lately struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-// mostNames bounds what a [lately] remembers. It is a hint, so all is forgotten at once.
-const mostNames = 1000
-
-// rememberedFor is how long a client remembers of a thread that it saw its run end, or rest: the one is not given a turn, and the other is,
-// without a start beside it. To be wrong costs a call.
-const rememberedFor = time.Hour
-
-// note notes a name, or that it is to be forgotten.
-func (l *lately) note(name string, is bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !is {
-		delete(l.at, name)
-		return
-	}
-	if l.at == nil || len(l.at) >= mostNames {
-		l.at = map[string]time.Time{}
-	}
-	l.at[name] = time.Now()
-}
-
-// within reports whether a name was noted within that time.
-func (l *lately) within(name string, d time.Duration) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at, noted := l.at[name]
-	return noted && time.Since(at) < d
 }
 
 // reader reads what is known of threads. It changes nothing.

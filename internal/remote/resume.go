@@ -102,6 +102,9 @@ func (c *Threads) answer(ctx context.Context, req thread.ResumeRequest, rest pro
 	}
 	if req.Signal {
 		reply, err := c.resumeBySignal(ctx, last, wire)
+		if errors.Is(err, errEnded) {
+			return c.answer(ctx, req, rest)
+		}
 		return taken{ResumeReply: reply}, err
 	}
 	if before, err := c.resolveQuestions(ctx, last, &wire); err != nil || before != nil {
@@ -191,13 +194,13 @@ func checkAnswerSize(last *lastRun, req protocol.ResumeRequest) error {
 		Do:      "Keep the large value outside and answer with a reference to it"}
 }
 
-// resumeBySignal needs the whole id: there may be no worker to ask what is open.
+// resumeBySignal needs the whole id: there may be no worker to ask what is open. It fails with errEnded when the run has ended.
 func (c *Threads) resumeBySignal(ctx context.Context, last *lastRun, req protocol.ResumeRequest) (thread.ResumeReply, error) {
 	if req.Question == "" && len(req.Answers) == 0 {
 		return thread.ResumeReply{}, &thread.Error{Kind: thread.ErrBadInput, Thread: last.thread, Message: "an answer by signal names its question"}
 	}
 	if err := c.signal(ctx, last, protocol.SignalResume, req); err != nil {
-		return thread.ResumeReply{}, c.explain(err, last.graph, last.thread)
+		return thread.ResumeReply{}, err
 	}
 	return thread.ResumeReply{Thread: last.thread, Question: req.Question, Questions: questionsIn(req), Accepted: true}, nil
 }

@@ -92,6 +92,7 @@ func (c *server) updateOnce(ctx, accept context.Context, last *lastRun, id, name
 			WorkflowID: last.thread, FirstExecutionRunID: last.first, UpdateID: id, UpdateName: name, Args: []any{arg}, WaitForStage: stage,
 		})
 	}
+	defer func() { c.changed.note(last.thread, true) }()
 	soon, cancel := context.WithTimeout(accept, doneTimeout)
 	handle, err := send(soon, client.WorkflowUpdateStageCompleted)
 	cancel()
@@ -121,17 +122,24 @@ func passing(err error) bool {
 	return errors.As(err, &notReady) || errors.As(err, &aborted) || errors.As(err, &busy)
 }
 
-// signal stores a message for a run, or for the one that it was continued as meanwhile. The error is the server's.
+// signal stores a message for a run, or for the one that it was continued as meanwhile. It fails with errEnded when the run has ended.
 func (c *server) signal(ctx context.Context, last *lastRun, name string, arg any) error {
+	defer func() { c.changed.note(last.thread, true) }()
 	for run := last.runID; ; {
 		err := c.temporal.SignalWorkflow(ctx, last.thread, run, name, arg)
 		var over *serviceerror.NotFound
-		if !errors.As(err, &over) {
-			return err
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &over):
+			return c.explain(err, last.graph, last.thread)
 		}
 		now, lookErr := c.lastRun(ctx, last.thread)
-		if lookErr != nil || now == nil || now.first != last.first || now.runID == run || !now.open {
-			return err
+		switch {
+		case lookErr != nil:
+			return lookErr
+		case now == nil || now.first != last.first || now.runID == run || !now.open:
+			return errEnded
 		}
 		run = now.runID
 	}
@@ -143,6 +151,7 @@ func newCall() string { return rand.Text()[:16] }
 // execute starts an execution and returns its run. It fails with a WorkflowExecutionAlreadyStarted when it was not this
 // call that started it, where it must be: other calls may have sent the same request id.
 func (c *server) execute(ctx context.Context, start *workflowservice.StartWorkflowExecutionRequest, call string, mustBeOurs bool) (string, error) {
+	defer func() { c.changed.note(start.GetWorkflowId(), true) }()
 	reply, err := patiently(ctx, c, start.GetWorkflowId(), func() (*workflowservice.StartWorkflowExecutionResponse, error) {
 		bounded, cancel := context.WithTimeout(ctx, answerTimeout)
 		defer cancel()

@@ -221,6 +221,7 @@ func startOnce(ctx context.Context, c *Threads, threadID string, in protocol.Gra
 // was made with. Where a worker of the graph runs on that very client, it has the run at once: it does not go through the
 // server's queue first (Temporal's eager start). It fails with a WorkflowExecutionAlreadyStarted when the thread has run.
 func (c *Threads) startNew(ctx context.Context, thread string, in protocol.GraphInput, call string, memo map[string]string, has protocol.Found) (string, error) {
+	defer func() { c.changed.note(thread, true) }()
 	tries := 0
 	run, err := patiently(ctx, c.server, thread, func() (client.WorkflowRun, error) {
 		tries++

@@ -64,10 +64,8 @@ func (c *Threads) sendEvent(ctx context.Context, last *lastRun, wire protocol.Ev
 	}
 	if unanswered(err) {
 		// Should the update have got through all the same, the id makes one of the two.
-		reply.Stored = true
-		if err = c.signal(ctx, last, protocol.SignalEvent, wire); err != nil {
-			err = c.explain(err, last.graph, last.thread)
-		}
+		err = c.signal(ctx, last, protocol.SignalEvent, wire)
+		reply.Stored = err == nil
 	}
 	return reply, err
 }
@@ -105,10 +103,8 @@ func (c *Threads) sendPause(ctx context.Context, last *lastRun, wire protocol.Pa
 	}
 	if unanswered(err) {
 		// Should the update have got through all the same, the id makes one of the two.
-		reply.Stored = true
-		if err = c.signal(ctx, last, protocol.SignalPause, wire); err != nil {
-			err = c.explain(err, last.graph, last.thread)
-		}
+		err = c.signal(ctx, last, protocol.SignalPause, wire)
+		reply.Stored = err == nil
 	}
 	return reply, err
 }
@@ -138,8 +134,8 @@ func (c *reader) Viewed(ctx context.Context, thread, question, by string) error 
 	if err != nil || !last.open {
 		return err
 	}
-	if err := c.signal(ctx, last, protocol.SignalViewed, protocol.ViewRequest{Question: question, By: by}); err != nil {
-		return c.explain(err, last.graph, thread)
+	if err := c.signal(ctx, last, protocol.SignalViewed, protocol.ViewRequest{Question: question, By: by}); !errors.Is(err, errEnded) {
+		return err
 	}
 	return nil
 }
@@ -189,8 +185,8 @@ func (c *Threads) cancelOnce(ctx context.Context, r thread.CancelRequest) (threa
 // at the server. The reason is the run's alone: to the server it would be plain text, whatever encodes payloads.
 func (c *Threads) cancelOpen(ctx context.Context, last *lastRun, r thread.CancelRequest) error {
 	wire := protocol.CancelRequest{ID: r.ID, Mode: r.Mode, Reason: r.Reason, By: r.By, Token: r.Token}
-	if r.Token == "" { // stored at once: to ask for rules takes a worker, and the last one may just have been lost
-		if err := c.signalCancel(ctx, last, wire); err != nil {
+	if r.Token == "" { // stored at once, and held to the rules by the run: to ask for them takes a worker, and the last one may just have been lost
+		if err := c.signal(ctx, last, protocol.SignalCancel, wire); err != nil {
 			return err
 		}
 	}
@@ -199,30 +195,18 @@ func (c *Threads) cancelOpen(ctx context.Context, last *lastRun, r thread.Cancel
 		return c.update(ctx, last, r.ID, protocol.UpdateCancel, wire, nil) // which says whether they may
 	}
 	if r.Token != "" {
-		return c.signalCancel(ctx, last, wire)
+		return c.signal(ctx, last, protocol.SignalCancel, wire)
 	}
 	if unasked != nil {
 		return nil // what Temporal is told passes no rules, and nobody is there to say that there are none
 	}
+	defer func() { c.changed.note(last.thread, true) }()
 	_, err := c.temporal.WorkflowService().RequestCancelWorkflowExecution(ctx, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace: c.cfg.Namespace, Identity: c.cfg.Identity, RequestId: uuid.NewString(),
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: last.thread}, FirstExecutionRunId: last.first,
 	})
 	var ended *serviceerror.NotFound
 	if err != nil && !errors.As(err, &ended) {
-		return c.explain(err, last.graph, last.thread)
-	}
-	return nil
-}
-
-// signalCancel stores how an open run is to end. The run holds the request to its rules.
-func (c *Threads) signalCancel(ctx context.Context, last *lastRun, wire protocol.CancelRequest) error {
-	err := c.signal(ctx, last, protocol.SignalCancel, wire)
-	var ended *serviceerror.NotFound
-	switch {
-	case errors.As(err, &ended):
-		return errEnded
-	case err != nil:
 		return c.explain(err, last.graph, last.thread)
 	}
 	return nil

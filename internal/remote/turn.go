@@ -81,8 +81,6 @@ func (c turns) follow(ctx context.Context, g *graphadapter.Graph, req runtime.St
 			return runtime.Rest{}, err
 		case last == nil, last.open:
 			return runtime.Resting(c.StartRun(ctx, g, req))
-		case c.callOf(last.described) == req.ID: // it has been done already
-			return c.begun(ctx, last)
 		case len(req.Input) >= longInput:
 			return runtime.Resting(c.StartRun(ctx, g, req))
 		}
@@ -92,6 +90,9 @@ func (c turns) follow(ctx context.Context, g *graphadapter.Graph, req runtime.St
 		next, in, err := c.behind(ctx, g, req, last)
 		if err != nil {
 			return runtime.Rest{}, err
+		}
+		if c.wasTaken(req.ID, last, in) {
+			return c.begun(ctx, last)
 		}
 		rest, err := c.startBehind(ctx, next, in, last)
 		if !errors.Is(err, errEnded) {
@@ -138,6 +139,7 @@ func (c turns) turn(ctx context.Context, w waiter, last *lastRun, turn protocol.
 // carries the input, and the update has the same id as the input: a run that has begun with it is given nothing twice, and a caller
 // who is lost between the two loses nothing. A long input travels with the start alone: a run that was open already asks for it.
 func (c turns) startWithTurn(ctx context.Context, req runtime.Start, w waiter, turn protocol.InvokeRequest) (runtime.Rest, error) {
+	defer func() { c.changed.note(req.Thread, true) }()
 	since, input := time.Now(), turn.Input
 	in := protocol.GraphInput{Graph: turn.Graph, ID: turn.ID, Input: input, Asked: turn.Asked, Noted: req.Served, Trace: turn.Trace}
 	in.Set(*turn.Settings)

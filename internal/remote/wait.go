@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -24,24 +25,40 @@ func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error
 	w := c.waiterFor(threadID)
 	for {
 		reply, run, err := w.ask(ctx)
+		var v thread.View
 		var over *serviceerror.NotFound
 		var closing *serviceerror.Aborted // the run ended with the workflow task that the update came too late for
 		switch {
 		case ctx.Err() != nil:
 			return thread.View{}, ctx.Err()
 		case errors.As(err, &over), errors.As(err, &closing):
-			return c.Show(ctx, threadID)
+			v, err = c.Show(ctx, threadID)
 		case err != nil:
-			last, lastErr := c.theLastRun(ctx, threadID)
-			if lastErr != nil {
-				return thread.View{}, lastErr
+			v, err = c.followLast(ctx, threadID)
+		default:
+			rest, stands, err := w.rested(ctx, run, reply)
+			if err != nil || stands {
+				return rest.Whole(), err
 			}
-			return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
+			continue
 		}
-		if rest, stands, err := w.rested(ctx, run, reply); err != nil || stands {
-			return rest.Whole(), err
+		if err != nil || v.Status != thread.StatusRunning {
+			return v, err
+		}
+		select { // somebody has continued the thread meanwhile
+		case <-ctx.Done():
+		case <-time.After(updatePause):
 		}
 	}
+}
+
+// followLast waits by the history of the thread's newest run.
+func (c *Threads) followLast(ctx context.Context, threadID string) (thread.View, error) {
+	last, err := c.theLastRun(ctx, threadID)
+	if err != nil {
+		return thread.View{}, err
+	}
+	return c.follow(ctx, last, last.runID, 0, func(history.Step) {})
 }
 
 // waiter waits until a thread's run rests, and shows the run as it says itself that it stands: what is in hand is not asked for.
@@ -94,6 +111,7 @@ func (w waiter) shown(ctx context.Context, run string, reply protocol.RestReply)
 
 // rested is a run as it told when it came to rest, or had ended; stands is false when it goes on, or may.
 func (w waiter) rested(ctx context.Context, run string, reply protocol.RestReply) (rest runtime.Rest, stands bool, err error) {
+	w.changed.note(w.thread, true)
 	w.ended.note(w.thread, reply.Ends)
 	w.open.note(w.thread, !reply.Ends)
 	if !reply.Ends || reply.Status == protocol.StatusFinished {

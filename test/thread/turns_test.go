@@ -446,6 +446,38 @@ func TestACallThatIsRepeated(t *testing.T) {
 	assert.Equal(t, []string{"first", "ask", "turn true", long}, rig.LogOf(t, th))
 }
 
+// TestACallThatIsRepeatedLate is done once also where another caller's turn has begun the thread's next run meanwhile: while that is open,
+// when it is over, and by a start as well.
+func TestACallThatIsRepeatedLate(t *testing.T) {
+	t.Parallel()
+	work := rig.NewServer(t)
+	g := turns()
+	work.Work(g)
+	th := g.Thread(work.Client, work.Queue)
+	call := func(id string) thread.StartRequest {
+		return thread.StartRequest{ID: id, Graph: "turns", Thread: work.Queue, Input: fmt.Appendf(nil, `{"log":[%q]}`, id)}
+	}
+	for _, ids := range [][]string{{"a", "b"}, {"a", "b", "c"}} { // a's run ends, b's stays open and takes c
+		for _, id := range ids {
+			v, err := work.Invoke(t.Context(), call(id))
+			require.NoError(t, err)
+			assert.Equal(t, thread.StatusFinished, v.Status)
+		}
+		assert.Equal(t, ids, rig.LogOf(t, th))
+	}
+	_, err := work.Cancel(t.Context(), thread.CancelRequest{Thread: work.Queue})
+	require.NoError(t, err)
+	_, err = work.Wait(t.Context(), work.Queue)
+	require.NoError(t, err)
+	for _, id := range []string{"a", "b", "c"} {
+		_, err := work.Invoke(t.Context(), call(id))
+		require.NoError(t, err)
+		_, err = work.Start(t.Context(), call(id))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b", "c"}, rig.LogOf(t, th), id)
+	}
+}
+
 // TestAnInputThatOnlyTheWorkerRefuses: a program whose graph takes what the workers' does not is told so, and nothing is left of it.
 func TestAnInputThatOnlyTheWorkerRefuses(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@
 // workflows to start a run, answer its questions and read where it stands.
 package protocol
 
+import "superstep.dev/graphadapter/life"
+
 // The workflows. A thread is a workflow id: its runs are workflows of the type GraphWorkflow.
 const (
 	GraphWorkflow  = "superstep.graph"
@@ -18,7 +20,7 @@ const (
 const (
 	UpdateResume = "resume"
 	// UpdateInvoke gives a waiting run something new to do: input, or nothing to go on where it stands.
-	UpdateInvoke = "invoke"
+	UpdateInvoke = life.NameInvoke
 	// UpdateState writes to the thread's state from outside, while the run waits.
 	UpdateState = "update_state"
 	// UpdateRetry lets a run that failed and was held open go on.
