@@ -258,14 +258,16 @@ func (c *Client) Question(ctx context.Context, thread, id string) (thread.Questi
 }
 
 // List returns threads, each with its newest run: first the open ones, those started last first, then the closed ones, those
-// closed last first. The server's index is a moment behind.
+// closed last first. The server's index is a moment behind; what this Client has changed in the last five seconds is shown as it is, the
+// latest 100 of it, which takes a call each.
 // Errors: ErrNoServer, ErrBadInput.
 func (c *Client) List(ctx context.Context, q thread.ListQuery) ([]thread.View, error) {
 	return c.threads.List(ctx, q)
 }
 
 // Inbox returns the open questions of all threads, a page of them with one call to the server's index: no worker is asked.
-// The index is a moment behind, and shows the first 20 questions of a thread.
+// The index is a moment behind, and shows the first 20 questions of a thread. What this Client has just changed is shown as with List; the
+// first page then has what the index does not list yet beside its Limit.
 //
 // Errors: ErrNoServer; ErrBadInput, also for a namespace that does not have the search attributes of questions.
 func (c *Client) Inbox(ctx context.Context, q thread.InboxQuery) (thread.InboxPage, error) {

@@ -24,7 +24,7 @@ func (c *Client) Job(ctx context.Context, id string) (thread.JobView, error) {
 	return c.jobs.Job(ctx, id)
 }
 
-// Jobs returns jobs in the order of List, each with its newest run. The server's index is a moment behind.
+// Jobs returns jobs in the order of List, each with its newest run. The server's index is a moment behind, as with List.
 // Errors: [thread.ErrNoServer], [thread.ErrBadInput].
 func (c *Client) Jobs(ctx context.Context, q thread.JobsQuery) ([]thread.JobItem, error) {
 	return c.jobs.Jobs(ctx, q)
