@@ -216,7 +216,8 @@ func (t *Thread[Out]) answerOf(question string, answer any, opts []RequestOption
 }
 
 // AnswerByID is [Thread.Answer] for several of the open questions, by their ids: all of those given, or none. Tokens for
-// approvals among them come with [WithTokens].
+// approvals among them come with [WithTokens]; where the rules want proof of who answers anything else, one [WithToken] is for
+// all of them, with [approval.OpResume] on "".
 func (t *Thread[Out]) AnswerByID(ctx context.Context, byID map[string]any, opts ...RequestOption) (thread.ResumeReply, error) {
 	r, err := t.answersOf(byID, opts)
 	if err != nil {

@@ -84,7 +84,7 @@ func WithReason(reason string) RequestOption {
 	return requestOption{"", func(r *requestOptions) { r.Reason = reason }}
 }
 
-// WithTokens proves who answers several questions at once, by the questions' ids as they were given. It is for
+// WithTokens proves who answers several approvals at once, by the questions' ids as they were given. It is for
 // [Thread.AnswerByID] and [Thread.ResumeByID].
 func WithTokens(tokens map[string]string) RequestOption {
 	return requestOption{"WithTokens", func(r *requestOptions) { r.tokens = tokens }}

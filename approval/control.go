@@ -29,8 +29,8 @@ var Ops = []Op{OpPause, OpUnpause, OpCancel, OpUpdate, OpFork, OpRetry, OpDrain,
 type Control struct {
 	Op Op `json:"op"`
 	// On is what it is about: the mode of a cancel, the checkpoint of a fork, the name of an event, the id of the question
-	// that is answered, and for an unpause when the run was paused ([PausedAt]): a token ends that pause and no later one.
-	// "" for the others.
+	// that is answered ("" for several at once), and for an unpause when the run was paused ([PausedAt]): a token ends that
+	// pause and no later one. "" for the others.
 	On string `json:"on,omitempty"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/approval/token"
+	"superstep.dev/internal/runtime"
+	"superstep.dev/thread"
 )
 
 const annMay = "people:\n  ann: {}\nrules:\n  - allow: all\n"
@@ -66,6 +69,45 @@ func TestTokensAreMade(t *testing.T) {
 			claims.IssuedAt, claims.ExpiresAt = time.Time{}, time.Time{}
 			require.Equal(t, approval.Claims{Thread: "r-7", Question: "q-41c9", Approver: "ann", Digest: "sha256:77", ParamsHash: "sha256:5a",
 				KeyID: "ann-1", Owner: approval.Owner{Person: "ann"}}, claims)
+		})
+	}
+}
+
+// TestSeveralAnswersTakeOneToken: a key or a token at hand proves who answers all of them.
+func TestSeveralAnswersTakeOneToken(t *testing.T) {
+	private, public := keyPair(t)
+	keys, err := token.Open(public)
+	require.NoError(t, err)
+	for about, c := range map[string]struct {
+		env  environment
+		args []string
+	}{
+		"a key":            {nil, []string{"--key", private}},
+		"a key of the env": {environment{token.EnvSigningKey: private}, nil},
+		"a token":          {nil, []string{"--token", "TOKEN"}},
+		"one of the env":   {environment{envToken: "TOKEN"}, nil},
+	} {
+		t.Run(about, func(t *testing.T) {
+			s := &script{replies: map[string]reply{"Resume": {View: json.RawMessage(`{"accepted": true, "questions": ["q-41c9", "q-4777"]}`)}}}
+			a, _, stderr := testApp(t, s, "")
+			if c.env != nil {
+				a.env = c.env
+			}
+			args := append([]string{"resume", "r-7", "--answers", `{"q-41c9":true,"q-4777":"checked"}`}, c.args...)
+			require.Equal(t, ExitOK, a.run(t.Context(), args), stderr)
+			require.Len(t, s.asked, 1)
+			var sent thread.ResumeRequest
+			require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(s.asked[0], "Resume ")), &sent))
+			require.NoError(t, runtime.CheckAnswers(sent))
+			require.Len(t, sent.Answers, 2)
+			if sent.Token == "TOKEN" {
+				return
+			}
+			claims, err := keys.Verify(sent.Token)
+			require.NoError(t, err)
+			want := approval.Control{Op: approval.OpResume}.Claims("r-7", "ann")
+			require.Equal(t, []string{want.Thread, want.Question, want.Approver, want.Digest, want.ParamsHash},
+				[]string{claims.Thread, claims.Question, claims.Approver, claims.Digest, claims.ParamsHash})
 		})
 	}
 }

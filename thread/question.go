@@ -77,9 +77,10 @@ type ResumeRequest struct {
 	Answers map[string]json.RawMessage
 	// By names who answers; "" for whoever the token names. An approval whose token names somebody else is refused.
 	By string
-	// Token proves who answers a question that asks for an approval; others need none. With Answers there are Tokens, by the
-	// same keys.
-	Token  string
+	// Token proves who answers: an approval, with the claims of its question; or, where the workers' rules have a section on
+	// control, anything else, with those of [approval.OpResume]: on the question, or on "" with Answers.
+	Token string
+	// Tokens prove who answers the approvals among Answers, by the same keys.
 	Tokens map[string]string
 	// ID makes the request idempotent: the thread takes the same ID once, and says so of the next (ResumeReply.Repeated), also
 	// when its run is over. "" makes one. At most 200 bytes.

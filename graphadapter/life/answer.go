@@ -18,7 +18,8 @@ type Answer struct {
 	By       string       `json:"by,omitempty"`
 	// Answers answer several questions at once, all or none, instead of Question and Value.
 	Answers []pregel.Answer `json:"answers,omitempty"`
-	// Token proves who answers an approval; Tokens do, by question, with Answers. Whoever needs none leaves them out.
+	// Token proves who answers: an approval, or under rules for control what asks for none, several questions together too. Tokens
+	// prove it for the approvals among Answers, by question.
 	Token  string            `json:"token,omitempty"`
 	Tokens map[string]string `json:"tokens,omitempty"`
 	// Trace is the span of who answers, as package tracing carries it; "" for none. Nothing follows from it.

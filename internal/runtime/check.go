@@ -147,8 +147,8 @@ func CheckDrain(r *thread.DrainRequest) error {
 func CheckAnswers(req thread.ResumeRequest) error {
 	why := ""
 	switch several := len(req.Answers) > 0; {
-	case several && (req.Question != "" || req.Value != nil || req.Token != ""):
-		why = "a request with Answers has no Question, Value or Token of its own"
+	case several && (req.Question != "" || req.Value != nil):
+		why = "a request with Answers has no Question or Value of its own"
 	case !several && len(req.Tokens) > 0:
 		why = "Tokens go with Answers"
 	case len(req.ID) > maxName:

@@ -130,6 +130,8 @@ func TestEverythingThatIsDoneToARunTakesAToken(t *testing.T) {
 
 		_, err = th.Resume(ctx, true, superstep.AskedBy("ann"))
 		refusedAs(t, approval.CodeUnsigned, err)
+		_, err = th.AnswerByID(ctx, map[string]any{q: true}, superstep.AskedBy("ann"))
+		refusedAs(t, approval.CodeUnsigned, err)
 		_, err = th.SendEvent(ctx, "go", nil)
 		refusedAs(t, approval.CodeUnsigned, err)
 		_, err = th.Update(ctx, more, superstep.AsNode("second"))
@@ -184,6 +186,30 @@ func TestEverythingThatIsDoneToARunTakesAToken(t *testing.T) {
 		require.NoError(t, err)
 		_, err = th.Invoke(ctx, rig.Payment{})
 		require.NoError(t, err, "new input is nobody's control")
+	})
+}
+
+// TestSeveralAnswersTakeOneToken: it is for all of them, and not for one question.
+func TestSeveralAnswersTakeOneToken(t *testing.T) {
+	c := newControlled(t)
+	c.on(t, func(t *testing.T, rt superstep.Runtime) {
+		ctx, th := t.Context(), c.Waits(t, rt)
+		state, err := th.State(ctx)
+		require.NoError(t, err)
+		q := state.Questions[0].ID
+		answers := map[string]any{q: true}
+		_, err = th.AnswerByID(ctx, answers, c.by(t, "zoe", th.ID(), approval.OpResume, ""))
+		refusedAs(t, approval.CodeNotYours, err)
+		_, err = th.AnswerByID(ctx, answers, c.by(t, "ann", th.ID(), approval.OpResume, q))
+		refusedAs(t, approval.CodeWrongRun, err)
+		reply, err := th.AnswerByID(ctx, answers, c.by(t, "ann", th.ID(), approval.OpResume, ""))
+		require.NoError(t, err)
+		require.True(t, reply.Accepted)
+		require.Equal(t, []string{q}, reply.Questions)
+		got, err := th.Wait(ctx)
+		require.NoError(t, err)
+		require.Equal(t, thread.StatusFinished, got.Status)
+		require.Contains(t, traceOf(t, th), "answered who=ann")
 	})
 }
 
