@@ -308,7 +308,7 @@ func (a sealing) serveCommand() *cobra.Command {
 	return a.build(command{
 		name: "keys serve",
 		flags: func(flags *pflag.FlagSet) {
-			flags.StringVar(&f.addr, "addr", "127.0.0.1:8234", "listen at `HOST:PORT`")
+			flags.StringVar(&f.addr, "addr", "127.0.0.1:8235", "listen at `HOST:PORT`")
 			flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token that requests carry; needed outside of this machine")
 			flags.StringSliceVar(&f.origins, "origin", nil, "`URL` of a web UI whose pages may ask; may be repeated")
 			flags.StringSliceVar(&f.hosts, "host", nil, "`NAME` under which the endpoint is asked from outside; may be repeated")
