@@ -88,7 +88,7 @@ func (a *app) build(c command) *cobra.Command {
 // about is what help says of a command behind the first line, with this program's name.
 func (a *app) about(help text) string {
 	about := strings.TrimSpace(help.About + "\n" + texts()[help.More].About)
-	return strings.ReplaceAll(about, " superstep ", " "+a.program+" ")
+	return strings.ReplaceAll(about, "{program}", a.program)
 }
 
 // parent makes a command that only has others below it.

@@ -35,7 +35,7 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 // TestScreens plays the command lines in testdata/screens. The directives:
 //
 //	service          the replies of the server from here on, as JSON by method; its parts are kept until replaced
-//	cmd [calls] [colours] [graphs=(a,b)] [program=worker]   a command line of the whole program or of that one, and below it what comes from standard input; shows both outputs,
+//	cmd [calls] [colours] [graphs=(a,b)] [program=worker]   a command line of the whole program, under that name, or of the worker or the starter, and below it what comes from standard input; shows both outputs,
 //	                             the exit code, with calls what the server was asked, and with colours what a
 //	                             terminal shows, as <green>finished</>
 func TestScreens(t *testing.T) {
@@ -87,7 +87,9 @@ func playCommand(t *testing.T, d *datadriven.TestData, s *script) string {
 	root := (*app).rootCommand
 	if d.HasArg("program") {
 		d.ScanArgs(t, "program", &a.program)
-		root = programs[a.program]
+		if own, ok := programs[a.program]; ok {
+			root = own
+		}
 	}
 	code := a.runAs(ctx, root(a), args[1:])
 	if len(args) > 1 && args[1] == "__complete" {
