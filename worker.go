@@ -135,6 +135,9 @@ type Worker struct {
 //
 // Errors: ErrBadInput; with a DataConverter and no FailureConverter also ErrNoServer, when there is no connection yet.
 func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
+	if c == nil {
+		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "a Worker needs a Temporal client: dial one first"}
+	}
 	if cfg.TaskQueue == "" {
 		cfg.TaskQueue = DefaultTaskQueue
 	}
@@ -148,22 +151,23 @@ func NewWorker(c client.Client, cfg WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
-	w.worker = worker.New(c, cfg.TaskQueue, w.options())
+	graphs, err := adaptersOf(cfg.served())
+	if err != nil {
+		return nil, err
+	}
+	leaders, planners, err := leadersOf(cfg.Leaders)
+	if err != nil {
+		return nil, err
+	}
 	tracer, err := tracing.NewTracer(cfg.Traces)
 	if err != nil {
 		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "WorkerConfig.Traces cannot be used", Cause: err}
 	}
-	serves := serving.Config{Tracer: tracer,
+	w := &Worker{client: c, cfg: cfg, fatal: make(chan error, 1)}
+	w.worker = worker.New(c, cfg.TaskQueue, w.options())
+	serving.Register(w.worker, c, serving.Config{Tracer: tracer, Graphs: graphs, Leaders: leaders, Planners: planners,
 		DataConverter: cfg.DataConverter, Storage: cfg.Storage, InputBytes: cfg.InputBytes, NodesOnly: cfg.Options.DisableWorkflowWorker, LostAfter: cfg.LostAfter,
-		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options), NextTask: w.watched.Load}
-	if serves.Graphs, err = adaptersOf(cfg.served()); err != nil {
-		return nil, err
-	}
-	if serves.Leaders, serves.Planners, err = leadersOf(cfg.Leaders); err != nil {
-		return nil, err
-	}
-	serving.Register(w.worker, c, serves)
+		Gate: cfg.Gate, AuditSigner: cfg.AuditSigner, Notify: cfg.Notify, Transport: cfg.Transport, Openings: openings(cfg.Options), NextTask: w.watched.Load})
 	if cfg.Register != nil {
 		cfg.Register(w.worker)
 	}
@@ -321,7 +325,8 @@ func leadersOf(leaders []Leader) ([]workflows.Leader, map[string]job.Planner, er
 	planners := map[string]job.Planner{}
 	for _, l := range leaders {
 		if planners[l.Name()] != nil {
-			return nil, nil, &thread.Error{Kind: thread.ErrBadInput, Graph: l.Name(), Message: fmt.Sprintf("the leader name %q is used twice", l.Name())}
+			return nil, nil, &thread.Error{Kind: thread.ErrBadInput, Graph: l.Name(), Message: fmt.Sprintf("two leaders are called %q", l.Name()),
+				Do: "Give each leader of a worker a name of its own"}
 		}
 		planners[l.Name()] = l.Planner()
 		out = append(out, workflows.Leader{Name: l.Name(), Experts: l.Experts()})
@@ -337,7 +342,8 @@ func adaptersOf(graphs []Runnable) ([]*graphadapter.Graph, error) {
 	var out []*graphadapter.Graph
 	for _, g := range graphs {
 		if seen[g.Name()] {
-			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: fmt.Sprintf("the graph name %q is used twice", g.Name())}
+			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: g.Name(), Message: fmt.Sprintf("two graphs are called %q", g.Name()),
+				Do: "Give each graph of a worker a name of its own, those of its leaders' experts too"}
 		}
 		seen[g.Name()] = true
 		if _, err := g.Adapter().Program(); err != nil {
