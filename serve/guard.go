@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+
+	"superstep.dev/internal/hosts"
 )
 
 // exposed are the response headers that pages may read.
@@ -30,7 +32,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { door{s}.tak
 func (s door) take(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
-	if !s.hostAllowed(r.Host) {
+	if !hosts.Allowed(r.Host, s.cfg.Hosts) {
 		answer(w, http.StatusMisdirectedRequest, refusal{"this server is not to be reached under that Host: name it with --host-name"})
 		return
 	}
@@ -85,19 +87,6 @@ func (s door) otherMethod(r *http.Request) bool {
 		_, pattern := s.mux.Handler(other)
 		return pattern != "/"
 	})
-}
-
-// hostAllowed reports whether the server may be reached under a name.
-func (s door) hostAllowed(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
-	if ip := net.ParseIP(name); ip != nil && ip.IsLoopback() || name == "localhost" {
-		return true
-	}
-	return slices.ContainsFunc(s.cfg.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
 }
 
 // anyOrigin reports whether pages of any origin may use the server.

@@ -25,6 +25,10 @@ var temporal = []string{"go.temporal.io/sdk/...", "go.temporal.io/api/..."}
 // mistake: whoever adds one says here where it stands.
 var arrows = []arrow{
 	{from: "internal/clip"},
+	// Under which names a server on this machine may be asked.
+	{from: "internal/hosts"},
+	// Where large values are cut that share what they have in common.
+	{from: "internal/pieces", theirs: []string{"github.com/restic/chunker"}},
 	// Long-term memory: its rules know nothing of threads. What links a database's driver is a package of its own.
 	{from: "store"},
 	{from: "internal/database", ours: []string{"store"}},
@@ -120,13 +124,13 @@ var arrows = []arrow{
 	},
 	// What is stored of threads is encrypted there. Nothing of a thread is known there either.
 	{
-		from: "thread/secret", ours: []string{"internal/files"}, theirs: append([]string{"github.com/klauspost/compress/zstd", "github.com/mattn/go-shellwords",
+		from: "thread/secret", ours: []string{"internal/files", "internal/pieces"}, theirs: append([]string{"github.com/klauspost/compress/zstd", "github.com/mattn/go-shellwords",
 			"github.com/restic/chunker", "google.golang.org/protobuf/proto"}, temporal...),
 	},
 	// Where large values lie. Nothing of a thread is known there but its name.
 	{
-		from: "thread/storage", ours: []string{"job", "internal/announced", "internal/delta"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
-			"github.com/restic/chunker", "golang.org/x/sync/errgroup", "google.golang.org/protobuf/..."}, temporal...),
+		from: "thread/storage", ours: []string{"job", "internal/announced", "internal/delta", "internal/pieces"}, theirs: append([]string{"github.com/cenkalti/backoff/v5", "github.com/jellydator/ttlcache/v3", "github.com/klauspost/compress/zstd",
+			"golang.org/x/sync/errgroup", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	// Files of threads: histories and stored values as they were kept, and a Temporal client that is answered from them.
 	{
@@ -143,7 +147,7 @@ var arrows = []arrow{
 		theirs: []string{"github.com/minio/minio-go/v7/...", "github.com/jellydator/ttlcache/v3"},
 	},
 	// Who may have decrypted what others have no keys for.
-	{from: "thread/secret/endpoint", ours: []string{"thread/secret"}, theirs: append([]string{"google.golang.org/protobuf/..."}, temporal...)},
+	{from: "thread/secret/endpoint", ours: []string{"thread/secret", "internal/hosts"}, theirs: append([]string{"google.golang.org/protobuf/..."}, temporal...)},
 	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
 	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},
@@ -189,7 +193,7 @@ var arrows = []arrow{
 	{from: "serve/cron", ours: []string{"internal/calendar"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
 	// Who asks, and what is theirs: the server alone knows of requests and runs.
 	{from: "serve/access", ours: []string{"internal/files"}, theirs: []string{"github.com/MicahParks/keyfunc/v3", "github.com/golang-jwt/jwt/v5", "golang.org/x/time/rate"}},
-	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/...", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight"}, temporal...)},
+	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/hosts", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/...", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight"}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "job/leader", "thread/...", "cli/screen", "serve", "serve/access", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.

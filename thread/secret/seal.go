@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"io"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -16,6 +15,8 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
+
+	"superstep.dev/internal/pieces"
 )
 
 const (
@@ -35,8 +36,6 @@ const (
 
 	// wholeBytes is up to which size a payload is one part.
 	wholeBytes = 64 << 10
-	// A piece has about 40 KiB.
-	pieceLeast, pieceMost, pieceBits = 8 << 10, 256 << 10, 15
 	// mostPart bounds what a part comes to when it is opened: a table of all pieces of the largest payload, with room for metadata.
 	mostPart = 4 << 20
 	// worthIt is from how many bytes on a part is compressed.
@@ -128,13 +127,13 @@ func (s *sealer) sealed(p *commonpb.Payload) ([]byte, error) {
 
 // sealedPieces seals each piece of a payload's data, and behind them a table: the payload without its data, with the pieces' nonces.
 func (s *sealer) sealedPieces(p *commonpb.Payload) ([]byte, error) {
-	pieces, err := cut(p.GetData(), s.cuts())
+	cut, err := pieces.Cut(p.GetData(), s.cuts())
 	if err != nil {
 		return nil, err
 	}
 	out := append(make([]byte, 0, len(p.GetData())/2), formPieces)
-	table := &commonpb.Payload{Metadata: p.GetMetadata(), ExternalPayloads: p.GetExternalPayloads(), Data: make([]byte, 0, len(pieces)*nonceBytes)}
-	for _, piece := range pieces {
+	table := &commonpb.Payload{Metadata: p.GetMetadata(), ExternalPayloads: p.GetExternalPayloads(), Data: make([]byte, 0, len(cut)*nonceBytes)}
+	for _, piece := range cut {
 		var nonce []byte
 		out, nonce = s.sealPart(out, pack(piece), rolePiece)
 		table.Data = append(table.Data, nonce...)
@@ -241,33 +240,6 @@ func opened(plain []byte, err error) (*commonpb.Payload, error) {
 		return nil, errForm
 	}
 	return p, nil
-}
-
-// cutter is what cuts one payload after the other; buffer takes a copy of each piece that nobody needs.
-type cutter struct {
-	chunker *chunker.Chunker
-	buffer  []byte
-}
-
-var cutters = sync.Pool{New: func() any { return &cutter{chunker: chunker.New(nil, 0x3DA3358B4DC173)} }}
-
-// cut divides data where its content says so: behind what is inserted, data is cut in the same places as without.
-func cut(data []byte, pol chunker.Pol) (pieces [][]byte, err error) {
-	c := cutters.Get().(*cutter)
-	defer cutters.Put(c)
-	c.chunker.ResetWithBoundaries(bytes.NewReader(data), pol, pieceLeast, pieceMost)
-	c.chunker.SetAverageBits(pieceBits)
-	for {
-		piece, err := c.chunker.Next(c.buffer[:0])
-		if errors.Is(err, io.EOF) {
-			return pieces, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		c.buffer = piece.Data
-		pieces = append(pieces, data[piece.Start:piece.Start+piece.Length])
-	}
 }
 
 // zip and unzip are shared: both are safe for concurrent use.

@@ -1,31 +1,24 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"sync"
 	"time"
 
-	"github.com/restic/chunker"
 	commonpb "go.temporal.io/api/common/v1"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
+
+	"superstep.dev/internal/pieces"
 )
 
 const (
 	// wholeBytes is up to which size a value is one object.
 	wholeBytes = 64 << 10
-	// A piece has about 40 KiB. Smaller ones make more of them, larger ones make more of what two values have in common different.
-	pieceLeast, pieceMost, pieceBits = 8 << 10, 256 << 10, 15
-	// polynomial is irreducible and chosen at random, once: with another one the same value is cut elsewhere, and shares
-	// nothing with what was stored before.
-	polynomial = chunker.Pol(0x3DA3358B4DC173)
 	// entryBytes is a line of a value's table of pieces: digest and size.
 	entryBytes = sha256.Size + 4
 	// together is how many pieces of one value are stored or read at once.
@@ -65,14 +58,14 @@ func (o *objects) storeRoot(ctx context.Context, v *version, root *commonpb.Payl
 
 // storePieces cuts data and returns the table of its pieces.
 func (o *objects) storePieces(ctx context.Context, space string, data []byte, inTurn once) ([]byte, error) {
-	pieces, err := cut(data)
+	parts, err := pieces.Cut(data, pieces.Polynomial)
 	if err != nil {
 		return nil, err
 	}
-	table := make([]byte, len(pieces)*entryBytes)
+	table := make([]byte, len(parts)*entryBytes)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(together)
-	for i, piece := range pieces {
+	for i, piece := range parts {
 		entry := table[i*entryBytes : (i+1)*entryBytes]
 		binary.BigEndian.PutUint32(entry[sha256.Size:], uint32(len(piece)))
 		group.Go(func() error {
@@ -84,34 +77,6 @@ func (o *objects) storePieces(ctx context.Context, space string, data []byte, in
 		})
 	}
 	return table, group.Wait()
-}
-
-// cutter is what cuts one value after the other; buffer takes a copy of each piece that nobody needs.
-type cutter struct {
-	chunker *chunker.Chunker
-	buffer  []byte
-}
-
-var cutters = sync.Pool{New: func() any { return &cutter{chunker: chunker.New(nil, polynomial)} }}
-
-// cut divides data where its content says so: behind what is inserted, data is cut in the same places as without.
-func cut(data []byte) ([][]byte, error) {
-	c := cutters.Get().(*cutter)
-	defer cutters.Put(c)
-	c.chunker.ResetWithBoundaries(bytes.NewReader(data), polynomial, pieceLeast, pieceMost)
-	c.chunker.SetAverageBits(pieceBits)
-	var pieces [][]byte
-	for {
-		piece, err := c.chunker.Next(c.buffer[:0])
-		if errors.Is(err, io.EOF) {
-			return pieces, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		c.buffer = piece.Data
-		pieces = append(pieces, data[piece.Start:piece.Start+piece.Length])
-	}
 }
 
 // loadRoot reads the object that a reference to a value names.
@@ -151,7 +116,7 @@ func (o *objects) piecesOf(v value, table []byte) ([]string, error) {
 // loadPieces puts data together from the table of its pieces.
 func (o *objects) loadPieces(ctx context.Context, v value, table []byte, inTurn once) ([]byte, error) {
 	damaged := func(why string) error { return o.damaged(v, errors.New(why)) }
-	if len(table)%entryBytes != 0 || len(table)/entryBytes*pieceMost < v.bytes {
+	if len(table)%entryBytes != 0 || len(table)/entryBytes*pieces.Most < v.bytes {
 		return nil, damaged("its table of pieces is cut off")
 	}
 	data := make([]byte, v.bytes)

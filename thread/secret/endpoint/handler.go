@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/converter"
+
+	"superstep.dev/internal/hosts"
 )
 
 const (
@@ -79,7 +80,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Add("Vary", "Origin")
-	if !h.knows(r.Host) {
+	if !hosts.Allowed(r.Host, h.Hosts) {
 		refuse(w, http.StatusMisdirectedRequest, "the endpoint is not asked under this name")
 		return
 	}
@@ -140,19 +141,9 @@ func (h *handler) proven(authorization string) bool {
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1
 }
 
-// knows reports whether a Host header names this endpoint.
-func (h *handler) knows(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	return Loopback(host) || slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
-}
-
 // Loopback reports whether a name or an address, without a port, is this machine's own.
 func Loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	return hosts.Loopback(host)
 }
 
 func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }
