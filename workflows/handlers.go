@@ -46,7 +46,30 @@ func (r *run) checkRoom(ctx workflow.Context, c life.Command) error {
 // handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed. The SDK lets all coroutines
 // have a turn at each; those that a run begins with come last, so that there is none yet.
 func (r *run) handle(ctx workflow.Context) error {
-	for _, h := range []handler{
+	for _, h := range r.updateHandlers() {
+		err := workflow.SetUpdateHandlerWithOptions(ctx, h.name, h.does,
+			workflow.UpdateHandlerOptions{Validator: h.validate, Description: h.about})
+		if err != nil {
+			return err
+		}
+	}
+	listen(ctx, []*listener{
+		each(ctx, protocol.SignalResume, "Answers a question without waiting for the reply.", r.receiveAnswer),
+		receive[protocol.CancelRequest](ctx, r.people, protocol.SignalCancel, "Ends the run and keeps, drops or undoes what it did."),
+		receive[protocol.PauseRequest](ctx, r.people, protocol.SignalPause, "Pauses the run or lets it go on, without waiting for the reply."),
+		receive[protocol.EventRequest](ctx, r.people, protocol.SignalEvent, "Sends an event without waiting for the reply."),
+		each(ctx, protocol.SignalViewed, "Notes that somebody has looked at a question that asks for an approval.", func(ctx workflow.Context, req protocol.ViewRequest) {
+			_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() })
+			r.viewed(ctx, req)
+		}),
+		{waits: func() bool { return r.verifies(ctx) }, does: r.verifyReplies},
+	})
+	return (&view{r.people}).handle(ctx, r.leaves)
+}
+
+// updateHandlers are what the run does for updates.
+func (r *run) updateHandlers() []handler {
+	return []handler{
 		{protocol.UpdateResume, "Answers a question; without a question, passes a breakpoint.",
 			func(ctx workflow.Context, req protocol.ResumeUpdate) (reply protocol.ResumeReply, err error) {
 				turn := r.take(ctx, request{Command: req.ResumeRequest})
@@ -86,25 +109,7 @@ func (r *run) handle(ctx workflow.Context) error {
 			func(ctx workflow.Context, req protocol.InvokeRequest) error {
 				return r.checkRoom(ctx, r.invocation(req, true))
 			}},
-	} {
-		err := workflow.SetUpdateHandlerWithOptions(ctx, h.name, h.does,
-			workflow.UpdateHandlerOptions{Validator: h.validate, Description: h.about})
-		if err != nil {
-			return err
-		}
 	}
-	listen(ctx, []*listener{
-		each(ctx, protocol.SignalResume, "Answers a question without waiting for the reply.", r.receiveAnswer),
-		receive[protocol.CancelRequest](ctx, r.people, protocol.SignalCancel, "Ends the run and keeps, drops or undoes what it did."),
-		receive[protocol.PauseRequest](ctx, r.people, protocol.SignalPause, "Pauses the run or lets it go on, without waiting for the reply."),
-		receive[protocol.EventRequest](ctx, r.people, protocol.SignalEvent, "Sends an event without waiting for the reply."),
-		each(ctx, protocol.SignalViewed, "Notes that somebody has looked at a question that asks for an approval.", func(ctx workflow.Context, req protocol.ViewRequest) {
-			_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() })
-			r.viewed(ctx, req)
-		}),
-		{waits: func() bool { return r.verifies(ctx) }, does: r.verifyReplies},
-	})
-	return (&view{r.people}).handle(ctx, r.leaves)
 }
 
 // listener does something about what arrives, while something waits for it.
