@@ -187,7 +187,7 @@ func TestUndecodableValuesAreReportedToTheTask(t *testing.T) {
 	assert.Equal(t, "g", wrong.Graph)
 	assert.Equal(t, "n", wrong.Node)
 	assert.EqualError(t, wrong, `cannot read field "value" as int64: cannot unmarshal string into Go value of type int64. `+
-		`If the type changed, migrate the thread or give the field a new name`)
+		`If the type changed, write the value anew (superstep update) or give the field a new name`)
 }
 
 func TestUnencodableWritesNameTheField(t *testing.T) {

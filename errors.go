@@ -17,8 +17,9 @@ import (
 
 // The errors of calls within a node that callers tell apart with errors.Is. Those of calls on a thread are in package thread.
 var (
-	// ErrInterrupted is what [Interrupt] returns while there is no answer. A node returns it; the task then waits, even if
-	// the node swallows it.
+	// ErrInterrupted is what [Interrupt], [Approve], [WaitEvent] and a graph that a node invokes return while there is no answer, and
+	// [Effect.Call] while a person has to decide about the write. A node returns it; the task then waits, even if the node
+	// swallows it.
 	ErrInterrupted = graphadapter.ErrInterrupted
 	// ErrEventTimeout is what [WaitEvent] returns when the event did not come in time, as an [*EventTimeoutError].
 	ErrEventTimeout = graphadapter.ErrEventTimeout
@@ -29,8 +30,8 @@ var (
 	// ErrUndone is what [Effect.Call] fails with when the target had a part of the write and a person had that undone. No retry
 	// policy repeats it; a retry of the thread makes another write, under a key of its own.
 	ErrUndone = taskrun.ErrUndone
-	// ErrOutsideNode is returned by [Task], [Effect.Call], [Interrupt] and [Emit] when their context is not that of a
-	// running node.
+	// ErrOutsideNode is returned by all that needs a running node when its context is not that of one: [Task], [Go], [Effect.Call],
+	// [Interrupt], [Approve], [WaitEvent], [Spend], [Emit], [RunContext], and what writes to a [Store].
 	ErrOutsideNode = graphadapter.ErrOutsideNode
 	// ErrOutsideEntrypoint is returned by [Previous] and [Save] when their context is not that of a [NewEntrypoint]'s function.
 	ErrOutsideEntrypoint = errors.New("superstep: called outside an entrypoint: pass on the context that its function was given")
@@ -101,7 +102,7 @@ func (e *StateError) Error() string {
 	if e.Write {
 		return fmt.Sprintf("cannot write %s: its %s does not encode as JSON: %v", where, e.Type, e.Cause)
 	}
-	return fmt.Sprintf("cannot read %s as %s: %s. If the type changed, migrate the thread or give the field a new name",
+	return fmt.Sprintf("cannot read %s as %s: %s. If the type changed, write the value anew (superstep update) or give the field a new name",
 		where, e.Type, strings.TrimPrefix(e.Cause.Error(), "json: "))
 }
 

@@ -25,8 +25,15 @@ const pruneTogether = 8
 // Prune archives and erases what has ended before a moment.
 func Prune(ctx context.Context, c *Threads, r thread.PruneRequest) (thread.Pruning, error) {
 	report := thread.Pruning{Before: r.Before.UTC(), DryRun: r.DryRun, Threads: []thread.Pruned{}, Failed: []thread.Pruned{}}
-	if r.Before.IsZero() || r.Before.After(time.Now()) || r.Dir == "" && !r.DryRun {
-		return report, &thread.Error{Kind: thread.ErrBadInput, Message: "threads are pruned that have ended before a moment of the past, into a directory"}
+	switch {
+	case r.Before.IsZero():
+		return report, &thread.Error{Kind: thread.ErrBadInput, Message: "it is not said which threads are old enough", Do: "Give the moment before which they have ended (Before)"}
+	case r.Before.After(time.Now()):
+		return report, &thread.Error{Kind: thread.ErrBadInput, Message: fmt.Sprintf("%v is in the future: nothing has ended before that", r.Before),
+			Do: "Give a moment of the past (Before)"}
+	case r.Dir == "" && !r.DryRun:
+		return report, &thread.Error{Kind: thread.ErrBadInput, Message: "threads are archived before they are erased, and there is no directory for that",
+			Do: "Name one (Dir), or only look what would be pruned (DryRun)"}
 	}
 	all, err := toPrune(ctx, c, r)
 	if err != nil {

@@ -60,7 +60,8 @@ func (c *Threads) Answer(ctx context.Context, r thread.ResumeRequest) (runtime.R
 
 func noAnswer(g *graphadapter.Graph, r thread.ResumeRequest) error {
 	if r.Value == nil && len(r.Answers) == 0 {
-		return &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: r.Thread, Message: "there is no answer"}
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: g.Spec.Name, Thread: r.Thread, Message: "there is no answer",
+			Do: "Give a value, which null is too, or the answers by their questions' ids"}
 	}
 	return nil
 }

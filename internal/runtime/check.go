@@ -28,14 +28,12 @@ func CheckStart(req Start) error {
 	switch {
 	case thread.IDProblem(req.Thread) != "":
 		e.Message = thread.IDProblem(req.Thread)
-	case len(req.ID) > maxName:
-		e.Message = fmt.Sprintf("the request's id has %d bytes, at most %d are kept", len(req.ID), maxName)
+	case tooLong(req.By, req.Reason, req.ID) != "":
+		e.Message = tooLong(req.By, req.Reason, req.ID)
 	case req.NewThread && req.Checkpoint != "":
 		e.Message = "a thread that must be new has no checkpoint to begin at"
 	case strings.HasPrefix(req.Thread, DeskPrefix):
 		e.Message = fmt.Sprintf("thread ids that start with %q are taken", DeskPrefix)
-	case CheckAsker(req.Thread, req.By, req.Reason) != nil:
-		return CheckAsker(req.Thread, req.By, req.Reason)
 	case len(req.Input) > maxInputBytes:
 		e.Message = fmt.Sprintf("the input has %d bytes, at most %d can be stored", len(req.Input), maxInputBytes)
 		e.Do = "Keep the large value outside and give a reference to it"
@@ -91,50 +89,47 @@ const (
 	maxReason = 1000
 )
 
-// CheckAsker refuses who and why that no run takes.
-func CheckAsker(threadID, by, reason string) error {
-	if len(by) <= maxName && len(reason) <= maxReason {
-		return nil
+// tooLong says what is too long to be stored of who asks, why, and under which id; "" when nothing is.
+func tooLong(by, reason, id string) string {
+	for _, given := range []struct {
+		what, text string
+		most       int
+	}{{"the name of who asks", by, maxName}, {"the reason", reason, maxReason}, {"the id of the request", id, maxName}} {
+		if len(given.text) > given.most {
+			return fmt.Sprintf("%s has %d bytes, at most %d are kept: give a shorter one", given.what, len(given.text), given.most)
+		}
 	}
-	return &thread.Error{Kind: thread.ErrBadInput, Thread: threadID,
-		Message: fmt.Sprintf("a name has at most %d bytes, and a reason at most %d", maxName, maxReason)}
+	return ""
+}
+
+// CheckAsker refuses who and why that no run takes.
+func CheckAsker(threadID, by, reason string) error { return checkLengths(threadID, by, reason, "") }
+
+func checkLengths(threadID, by, reason, id string) error {
+	if why := tooLong(by, reason, id); why != "" {
+		return &thread.Error{Kind: thread.ErrBadInput, Thread: threadID, Message: why}
+	}
+	return nil
 }
 
 // CheckCancel refuses a cancellation with an unknown mode, or with texts that are too long.
 func CheckCancel(r thread.CancelRequest) error {
-	e := &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread}
-	switch {
-	case r.Mode != "" && !r.Mode.Valid():
-		e.Message = fmt.Sprintf("a run is not cancelled with mode %q: there are keep, drop and compensate", r.Mode)
-	case len(r.Reason) > maxReason:
-		e.Message = fmt.Sprintf("a reason has at most %d bytes", maxReason)
-	case len(r.By) > maxName || len(r.ID) > maxName:
-		e.Message = fmt.Sprintf("a name and an id have at most %d bytes", maxName)
-	default:
-		return nil
+	if r.Mode != "" && !r.Mode.Valid() {
+		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread,
+			Message: fmt.Sprintf("a run is not cancelled with mode %q: there are keep, drop and compensate", r.Mode)}
 	}
-	return e
+	return checkLengths(r.Thread, r.By, r.Reason, r.ID)
 }
 
 // CheckPause refuses a pause with texts that are too long.
-func CheckPause(r thread.PauseRequest) error {
-	if len(r.By) > maxName || len(r.ID) > maxName || len(r.Reason) > maxReason {
-		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: fmt.Sprintf(
-			"a pause has a name and an id of at most %d bytes, and a reason of at most %d", maxName, maxReason)}
-	}
-	return nil
-}
+func CheckPause(r thread.PauseRequest) error { return checkLengths(r.Thread, r.By, r.Reason, r.ID) }
 
 // CheckEvent refuses an event whose name, value, sender or id cannot be stored.
 func CheckEvent(r thread.EventRequest) error {
-	err := graphadapter.CheckEvent(r.Name, pregel.Value(r.Value))
-	if err == nil && (len(r.By) > maxName || len(r.ID) > maxName) {
-		err = fmt.Errorf("an event has a sender and an id of at most %d bytes", maxName)
-	}
-	if err != nil {
+	if err := graphadapter.CheckEvent(r.Name, pregel.Value(r.Value)); err != nil {
 		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: err.Error()}
 	}
-	return nil
+	return checkLengths(r.Thread, r.By, "", r.ID)
 }
 
 // CheckDrain checks a request, and gives it a reason when it has none.
@@ -151,8 +146,8 @@ func CheckAnswers(req thread.ResumeRequest) error {
 		why = "a request with Answers has no Question or Value of its own"
 	case !several && len(req.Tokens) > 0:
 		why = "Tokens go with Answers"
-	case len(req.ID) > maxName:
-		why = fmt.Sprintf("the id of a request has at most %d bytes", maxName)
+	default:
+		why = tooLong("", "", req.ID)
 	}
 	for question := range req.Tokens {
 		if _, given := req.Answers[question]; !given {
