@@ -119,7 +119,7 @@ func signalExit(s os.Signal) int {
 }
 
 // app is one command line: what it was given, and the clock, user, environment and server around it, which tests replace. The
-// commands are methods of types that embed it, one for each group: runs, answers, control, looks, jobs, memories, operating, starting.
+// commands are methods of types that embed it, one for each group: see doc.go.
 type app struct {
 	*screen.Screen
 	connection

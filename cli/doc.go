@@ -14,12 +14,11 @@
 //
 // # Where things are
 //
-//	main.go                 the programs; Ctrl-C
-//	app.go, root.go         one command line on its way; the trees of commands and their help
-//	command.go, checks.go   how a command is described; what arguments and flags may be
+//	app.go, root.go         the programs, Ctrl-C, and one command line on its way; the trees of commands and their help
+//	command.go, checks.go   how a command is described; what arguments and flags may be; commands.yaml has what help says
 //	connection.go           which server: flags, environment, configuration file
 //	service.go              what commands ask of a server, and the way there
-//	storage.go, live.go     where large values lie, and live tokens go
+//	places.go               where large values lie, and live tokens go
 //	token.go, key.go        who does something, and the proof of it
 //	input.go                JSON from flags, files and standard input
 //	exit.go                 errors, how they are told, exit codes
@@ -30,10 +29,12 @@
 //
 //	runs        run.go, follow.go: start, fork, follow; what to type next
 //	answers     question.go, resume.go, approve.go, token.go, list.go (inbox)
-//	control     control.go (retry, drain, pause, cancel), send.go (event, update)
+//	control     control.go (retry, drain, pause, cancel), send.go (event, update), erase.go (erase, prune)
 //	looks       list.go, show.go (show, effects, graph), past.go (state, history), audit.go, stream.go
 //	schedules   schedule.go
 //	jobs        job.go, job_show.go, job_follow.go, job_plan.go, job_steer.go
+//	memories    store.go
+//	sealing     keys.go
 //	operating   worker.go, gate.go, operations.go, health.go, key.go, serve.go
 //	starting    starter.go
 //

@@ -43,14 +43,14 @@ func (a control) eraseCommand() *cobra.Command {
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&yes, "yes", false, "remove it; it cannot be undone")
 			flags.BoolVar(&req.Cancel, "cancel", false, "cancel its run first, if one is open")
-			flags.StringVar(&req.Reason, "reason", "", "why the run is cancelled")
-			flags.StringVar(&req.By, "by", a.userName(), "who erases it")
-			choiceVar(flags, &audit, "audit", auditErase, []string{auditErase, auditKeep}, "what becomes of its record: erase or keep")
+			flags.StringVar(&req.Reason, "reason", "", "`TEXT` of why the run is cancelled")
+			flags.StringVar(&req.By, "by", "", "`NAME` of who erases it (default: your user name)")
+			choiceVar(flags, &audit, "audit", auditErase, []string{auditErase, auditKeep}, "`WHAT` becomes of its record: erase or keep")
 			flags.StringVar(&req.Archives, "archive", "", "`DIR` of archives from which it is removed too (default: archives stay)")
 			flags.StringVar(&auditDir, "audit-dir", ".", "`DIR` for --audit keep: one file a thread, as audit --export writes it")
 		},
 		run: func(ctx context.Context, args []string) error {
-			req.Thread = args[0]
+			req.Thread, req.By = args[0], cmp.Or(req.By, a.userName())
 			if !yes {
 				return usagef("erase removes all that is stored of %s, and cannot be undone: say --yes", quoted(req.Thread))
 			}

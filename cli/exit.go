@@ -18,13 +18,13 @@ const (
 	ExitOK = 0
 	// ExitFailed: the run failed, or something went wrong that has no code of its own.
 	ExitFailed = 1
-	// ExitUsage: the command line or the input is not acceptable; nothing was changed.
+	// ExitUsage: the command line or the input is not acceptable, or a run is in no state for it; nothing was changed.
 	ExitUsage = 2
 	// ExitWaiting: the run rests: it waits for answers or events, stopped at a breakpoint, or is paused.
 	ExitWaiting = 3
 	// ExitNotFound: no such thread, question, graph or item.
 	ExitNotFound = 4
-	// ExitRefused: the answer was not taken, as the question is not open.
+	// ExitRefused: the answer was not taken: the question is not open, or is not for whoever answers; or rules do not allow it.
 	ExitRefused = 5
 	// ExitUnreachable: no server answers, or no worker with that graph, or all are busy, or a stored value or the store is not to be had.
 	ExitUnreachable = 6

@@ -204,7 +204,7 @@ func (f *budgetFlags) register(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.writes, "writes", 0, "at most `N` writes to the outside")
 	flags.Int64Var(&f.subjobs, "subjobs", 0, "at most `N` subjobs begun")
 	flags.Int64Var(&f.attempts, "attempts", 0, "at most `N` attempts begun")
-	flags.DurationVar(&f.time, "time", 0, "at most this `TIME` at work, in whole seconds")
+	flags.DurationVar(&f.time, "time", 0, "at most this `TIME` since it began, without the times that it was stopped, in whole seconds")
 }
 
 // maxUSD keeps a budget in millionths of a dollar exact.
