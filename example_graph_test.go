@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/graphadapter"
+	"superstep.dev/message"
 )
 
 func Example() {
@@ -324,7 +325,6 @@ func ExampleWithCache() {
 	// 12 °C in Paris <nil>
 }
 
-// The run's context tells nodes what is no part of the state.
 func ExampleWithBudget() {
 	type State struct {
 		Turns superstep.Value[int64] `json:"turns"`
@@ -358,6 +358,7 @@ func ExampleWithBudget() {
 	// out_of_budget 1600 1500 <nil>
 }
 
+// The run's context tells nodes what is no part of the state.
 func ExampleRunContext() {
 	type Caller struct {
 		Tenant string `json:"tenant"`
@@ -378,4 +379,68 @@ func ExampleRunContext() {
 	result, err := g.MustCompile().Invoke(context.Background(), State{}, superstep.WithContext(Caller{Tenant: "acme"}))
 	fmt.Println(result.Output.Log, err)
 	// Output: [hello acme] <nil>
+}
+
+// longest keeps the longest of the texts that nodes write. Changed, it would be another reducer: longest/v2.
+type longest struct{}
+
+func (longest) Name() string { return "longest/v1" }
+
+func (longest) Reduce(current, update string) (string, error) {
+	if len(update) > len(current) {
+		return update, nil
+	}
+	return current, nil
+}
+
+// A reducer of your own folds what the nodes of a superstep write to a field, in task order.
+func ExampleReduced() {
+	type State struct {
+		Word superstep.Reduced[string, longest] `json:"word"`
+	}
+	g := superstep.NewStateGraph[State]("words")
+	for _, word := range []string{"owl", "sparrow", "crow"} {
+		g.AddNode(word, func(_ context.Context, s State) (State, error) {
+			s.Word.Write(word)
+			return s, nil
+		})
+		g.AddEdge(superstep.Start, word)
+	}
+
+	result, err := g.MustCompile().Invoke(context.Background(), State{})
+	fmt.Println(result.Output.Word, err)
+	// Output: sparrow <nil>
+}
+
+// A conversation grows at its end. A message with an id that is there replaces the one that has it, in its place.
+func ExampleMessages() {
+	type State struct {
+		Messages superstep.Messages `json:"messages"`
+	}
+	said := func(id, role, text string) message.Message {
+		return message.Message{ID: id, Role: role, Content: message.Text(text)}
+	}
+	g := superstep.NewStateGraph[State]("chat")
+	g.AddNode("draft", func(_ context.Context, s State) (State, error) {
+		asked, _ := s.Messages.Last()
+		s.Messages.Append(said("draft", message.RoleAssistant, "You say "+asked.Content.String()), said("note", message.RoleSystem, "be polite"))
+		return s, nil
+	})
+	g.AddNode("polish", func(_ context.Context, s State) (State, error) {
+		s.Messages.Append(said("draft", message.RoleAssistant, "Good morning!"))
+		s.Messages.Remove("note")
+		return s, nil
+	})
+	g.AddEdge(superstep.Start, "draft")
+	g.AddEdge("draft", "polish")
+
+	var in State
+	in.Messages.Append(said("", message.RoleUser, "hello")) // it gets an id
+	result, err := g.MustCompile().Invoke(context.Background(), in)
+	fmt.Println(result.Output.Messages)
+	fmt.Println(len(result.Output.Messages.Get()), err)
+	// Output:
+	// user: hello
+	// assistant: Good morning!
+	// 2 <nil>
 }

@@ -88,6 +88,58 @@ func ExampleStateGraph_AddSubgraph() {
 	// Output: Report: 3 sources on owls <nil>
 }
 
+// A subgraph counts how often it was visited, and asks. What it remembers decides what it counts, and what runs again.
+func ExampleWithMemory() {
+	type Desk struct {
+		Visits superstep.Sum[int]      `json:"visits"` // the subgraph's own
+		Note   superstep.Value[string] `json:"note"`
+	}
+	type Shop struct {
+		Note superstep.Value[string] `json:"note"`
+	}
+	visit := func(memory superstep.SubgraphMemory) (notes []string, greeted int) {
+		desk := superstep.NewStateGraph[Desk]("desk")
+		desk.AddNode("greet", func(_ context.Context, s Desk) (Desk, error) {
+			greeted++
+			s.Visits.Add(1)
+			return s, nil
+		})
+		desk.AddNode("ask", func(ctx context.Context, s Desk) (Desk, error) {
+			name, err := superstep.Interrupt[string](ctx, "What is your name?")
+			s.Note.Set(fmt.Sprintf("%s, visit %d", name, s.Visits.Get()))
+			return s, err
+		})
+		desk.AddEdge(superstep.Start, "greet")
+		desk.AddEdge("greet", "ask")
+		shop := superstep.NewStateGraph[Shop]("shop")
+		shop.AddSubgraph("desk", desk.MustCompile(), superstep.WithMemory(memory))
+		shop.AddEdge(superstep.Start, "desk")
+
+		thread := shop.MustCompile().Thread(superstep.NewMemory(), "shop-7")
+		for range 2 {
+			if _, err := thread.Invoke(context.Background(), Shop{}); err != nil {
+				return []string{err.Error()}, greeted
+			}
+			result, err := thread.Resume(context.Background(), "Ann")
+			if err != nil {
+				return []string{err.Error()}, greeted
+			}
+			notes = append(notes, result.Output.Note.Get())
+		}
+		return notes, greeted
+	}
+	fmt.Print("for a run: ")
+	fmt.Println(visit(superstep.SubgraphMemoryRun))
+	fmt.Print("for the thread: ")
+	fmt.Println(visit(superstep.SubgraphMemoryThread))
+	fmt.Print("not at all: ")
+	fmt.Println(visit(superstep.SubgraphMemoryNone))
+	// Output:
+	// for a run: [Ann, visit 1 Ann, visit 1] 2
+	// for the thread: [Ann, visit 1 Ann, visit 2] 2
+	// not at all: [Ann, visit 1 Ann, visit 1] 4
+}
+
 type order struct {
 	Amount superstep.Value[int64] `json:"amount"`
 	Log    superstep.List[string] `json:"log"`
