@@ -183,10 +183,11 @@ func (c *Client) Update(ctx context.Context, r thread.UpdateRequest) (thread.Sta
 	return c.threads.UpdateState(ctx, nil, r)
 }
 
-// Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork].
+// Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork]. With Still nothing
+// runs: see [Thread.Copy].
 //
-// Errors: ErrNotFound; ErrRunning while a run is under way; ErrBadInput when the new thread exists already; ErrNoWorker;
-// ErrNoServer.
+// Errors: ErrNotFound; without As ErrRunning while a run is under way; ErrBadInput when the new thread exists already;
+// ErrNoWorker; ErrNoServer.
 func (c *Client) Fork(ctx context.Context, r thread.ForkRequest) (thread.View, error) {
 	return c.threads.ForkRun(ctx, nil, r)
 }

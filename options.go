@@ -14,7 +14,9 @@ import (
 	"superstep.dev/internal/jsonfit"
 )
 
-// RetryPolicy says how often a failed attempt of a node is repeated. The zero value of a field means its default.
+// RetryPolicy says how often a failed attempt of a node is repeated. The zero value of a field means its default: three attempts in
+// all, with waits of 0.5 s that double up to 128 s and a random second on top, after every error that is not [Permanent]. A
+// node without a policy ([WithRetry]) is not repeated.
 type RetryPolicy = graphadapter.RetryPolicy
 
 // RetryIf is a [RetryPolicy]'s RetryOn for errors of one type, wrapped or not: RetryOn: superstep.RetryIf[*net.OpError].
@@ -58,7 +60,8 @@ func (o nodeOption) applyNode(n *nodeOptions) { o(n) }
 
 func (o nodeOption) applyEntrypoint(e *entrypointOptions) { o(&e.node) }
 
-// WithRetry repeats failed attempts of the node. Given several times, the first policy whose RetryOn takes the error
+// WithRetry repeats failed attempts of the node; without it the first failure is final. An attempt that is lost with its worker is no
+// failure, and is repeated either way. Given several times, the first policy whose RetryOn takes the error
 // decides. A subgraph node runs on from where its subgraph failed, so that what had finished in it does not run again;
 // RetryOn is then given a *[NodeError].
 func WithRetry(p RetryPolicy) NodeOption {

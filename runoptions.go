@@ -20,9 +20,11 @@ type Durability = graphadapter.Durability
 const (
 	// DurabilitySync stores the record of each Task and Effect before the node goes on: the default.
 	DurabilitySync = graphadapter.DurabilitySync
-	// DurabilityAsync stores those records in the background; after a lost worker effects are looked up.
+	// DurabilityAsync runs many supersteps in one activity and stores what they did in the background; after a lost worker the
+	// run goes on from what was stored, and effects are looked up.
 	DurabilityAsync = graphadapter.DurabilityAsync
-	// DurabilityExit stores those records with the task's end; in memory a run's history is one checkpoint.
+	// DurabilityExit stores nothing before that activity ends: for a question, for a failure, or with the run. After a lost
+	// worker its supersteps run again, and effects are looked up. A run's history is one checkpoint, in memory too.
 	DurabilityExit = graphadapter.DurabilityExit
 )
 

@@ -113,7 +113,7 @@ func (f *Future[R]) Get(ctx context.Context) (R, error) {
 	return result[R](f.task, f.name, raw, err)
 }
 
-// Usage is what a node spends; see [Spend].
+// Usage is what a node spends: Tokens, MicroUSD (money, in millionths of a dollar) and Writes; see [Spend].
 type Usage = taskrun.Spending
 
 // Spend notes what a node spends: tokens of a model call, money, and writes that are no [Effect], which counts by itself. It is
@@ -228,7 +228,8 @@ func WithKey(key string) CallOption {
 //
 // A task that uses a key for the first time is given back and begins again as its owner, so its node runs from its start
 // up to there. A task that wants the key meanwhile waits until the owner's task has ended. A thread keeps up to 10,000
-// keys, each with a receipt of up to about 3 KiB; a larger receipt is looked up when it is needed.
+// keys, each with a receipt of up to about 3 KiB, and of all keys and receipts together 1 MiB: a task that claims a key beyond
+// that fails for good, and the thread's work goes on in a new one. A larger receipt is looked up when it is needed.
 func WithThreadKey(key string) CallOption {
 	return callOption{"WithThreadKey", func(o *callOptions) { o.Key, o.keyed, o.ThreadWide = key, true, true }}
 }
@@ -293,7 +294,7 @@ func RunContext[T any](ctx context.Context) (T, error) {
 	return out, nil
 }
 
-// Drain asks the run to stop before its next superstep, for that reason, of at most 1 KiB: what runs now ends and is
+// Drain asks the run to stop before its next superstep, for that reason, which is cut at 1 KiB: what runs now ends and is
 // kept, this node included. The run then stands still, and goes on when the thread is invoked without input. When
 // nothing was left to run it finishes as if nothing had been asked. Outside a node it does nothing.
 func Drain(ctx context.Context, reason string) {

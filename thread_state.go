@@ -129,11 +129,11 @@ func (t *Thread[Out]) BulkUpdate(ctx context.Context, supersteps [][]StateUpdate
 }
 
 // Fork runs the thread again from an earlier checkpoint, on a branch of its own: what came after it stays in the history.
-// With another thread's id in as the branch becomes that thread, which must be new, and this one stays as it is. It
-// returns the thread that runs when its run is accepted.
+// With another thread's id in as the branch becomes that thread, which must be new, and this one stays as it is, also while a
+// run of it is under way. It returns the thread that runs when its run is accepted.
 //
-// Errors: [thread.ErrNotFound] for an unknown thread or checkpoint; [thread.ErrRunning] while a run is under way; [thread.ErrBadInput] when
-// the thread as exists.
+// Errors: [thread.ErrNotFound] for an unknown thread or checkpoint; [thread.ErrRunning] while a run is under way and as is "";
+// [thread.ErrBadInput] when the thread as exists.
 func (t *Thread[Out]) Fork(ctx context.Context, checkpoint, as string, opts ...RequestOption) (*Thread[Out], error) {
 	a, err := requested(t, "Fork", opts)
 	if err != nil {

@@ -281,7 +281,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.worker.Stop()
 	w.cfg.Logger.Info("worker drained")
 	if fatal != nil {
-		return &thread.Error{Kind: thread.ErrNoServer, Message: "the worker stopped", Cause: fatal}
+		return &thread.Error{Kind: thread.ErrNoServer, Message: "the worker stopped", Cause: fatal,
+			Do: "Check the server and the namespace, and start the worker again"}
 	}
 	return nil
 }
@@ -295,7 +296,7 @@ func (w *Worker) Run(ctx context.Context) error {
 //     once, and its end is known from the server's reply to the worker, so that nobody waits on the way through the server's queue. With a
 //     storage or a data converter that is so if the options are [Encoded] and both are given the FailureConverter.
 //
-// Nothing else differs. Package cli has it.
+// Nothing else differs. Programs made with package cli dial so.
 //
 //	c, err := client.Dial(superstep.Watched(client.Options{}))
 func Watched(o client.Options) client.Options { return nexttask.Options(acked.Watched(o)) }

@@ -11,16 +11,17 @@ import (
 	"superstep.dev/graphadapter/pregel"
 )
 
-// Durability says when a run's progress is durable. On Temporal a finished task is an event in every mode; the mode
-// decides about what a task does while it runs: its memoised calls and effects. In memory it decides about checkpoints.
+// Durability says when a run's progress is durable. On Temporal it decides what is stored of tasks, and of their memoised calls
+// and effects, before the run goes on; see package segment for the modes that run many supersteps in one activity. In memory
+// it decides about checkpoints.
 type Durability string
 
 const (
 	// DurabilitySync stores each call's record before the node goes on, and each checkpoint as it is made: the default.
 	DurabilitySync Durability = "sync"
-	// DurabilityAsync stores records with the next heartbeat; after a lost worker effects are looked up.
+	// DurabilityAsync stores what tasks did with a later heartbeat; after a lost worker effects are looked up.
 	DurabilityAsync Durability = "async"
-	// DurabilityExit stores records with the task's end; in memory a run's history is one checkpoint.
+	// DurabilityExit stores what tasks did when the activity that runs them ends; a run's history is one checkpoint.
 	DurabilityExit Durability = "exit"
 )
 

@@ -27,7 +27,9 @@ var (
 	// ErrStorage: a value of the thread lies in a storage that does not have it, does not answer, or was not given to this
 	// process; the cause is a *storage.Error. The thread goes on when the value is there again.
 	ErrStorage = errors.New("a stored value is not to be had")
-	// ErrRunning: the thread's run is open, and the call needs a closed one.
+	// ErrRunning: the thread's run does not take that as it stands. Mostly it is under way, and the call needs one that is over or
+	// waits; or it is paused, being changed or being cancelled, or was continued by somebody else meanwhile; or it keeps as many
+	// events as it may that nobody waits for.
 	ErrRunning = errors.New("the run is open")
 	// ErrErasing: the thread is being erased, and its id is free in a moment.
 	ErrErasing = errors.New("the thread is being erased")
@@ -75,6 +77,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
+// MaxID is how many bytes the id of a thread has at most; see [CheckID].
 const MaxID = 200
 
 // NewID makes an id for a new thread of a graph, or a job of a leader: the name and 130 random bits in lower-case
