@@ -29,11 +29,13 @@ const (
 	describedAtOnce = 8
 )
 
-// changedRuns are the newest runs of what this client has changed so recently that the index may not know, by id; nil for one that is
-// gone. A client that has changed nothing pays no call.
-func (c *reader) changedRuns(ctx context.Context) (map[string]*workflowpb.WorkflowExecutionInfo, error) {
+// unlisted is what the server's index may not know yet of what this client has changed.
+type unlisted struct{ *reader }
+
+// runs are the newest runs of it by id, nil for one that is gone. A client that has changed nothing pays no call.
+func (c unlisted) runs(ctx context.Context) (map[string]*workflowpb.WorkflowExecutionInfo, error) {
 	var mu sync.Mutex
-	runs := map[string]*workflowpb.WorkflowExecutionInfo{}
+	all := map[string]*workflowpb.WorkflowExecutionInfo{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(describedAtOnce)
 	for _, id := range c.changed.latest(indexLag, mostChanged) {
@@ -47,17 +49,17 @@ func (c *reader) changedRuns(ctx context.Context) (map[string]*workflowpb.Workfl
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			runs[id] = described.GetWorkflowExecutionInfo()
+			all[id] = described.GetWorkflowExecutionInfo()
 			return nil
 		})
 	}
-	return runs, group.Wait()
+	return all, group.Wait()
 }
 
-// askingNow are the runs of a page of the inbox, with what this client has changed in place of what the index says. What the index does
+// asking are the runs of a page of the inbox, with what this client has changed in place of what the index says. What the index does
 // not list yet is on the first page.
-func (c *reader) askingNow(ctx context.Context, q inboxFilter, query string, page *workflowservice.ListWorkflowExecutionsResponse) ([]*workflowpb.WorkflowExecutionInfo, error) {
-	changed, err := c.changedRuns(ctx)
+func (c unlisted) asking(ctx context.Context, q inboxFilter, query string, page *workflowservice.ListWorkflowExecutionsResponse) ([]*workflowpb.WorkflowExecutionInfo, error) {
+	changed, err := c.runs(ctx)
 	if err != nil || len(changed) == 0 {
 		return page.GetExecutions(), err
 	}

@@ -5,7 +5,7 @@
 //	remote.go, explain.go, patient.go         the server: connection, errors in a caller's words, calls that wait for it
 //	desk.go, last.go                          admission by a worker, newest runs
 //	send.go                                   updates, signals and starts, each of which may be repeated
-//	remembered.go, outputs.go, endings.go     what this client knows of threads
+//	remembered.go, outputs.go                 what this client knows of threads
 //	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
 //	list.go, changed.go, questions.go         what the server's index lists, and what it does not know yet

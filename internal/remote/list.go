@@ -63,7 +63,7 @@ func newest[T any](ctx context.Context, c *reader, q listing, show func(*workflo
 			rows = append(rows, row[T]{info, item})
 		}
 	}
-	changed, err := c.changedRuns(ctx)
+	changed, err := unlisted{c}.runs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (c *reader) Inbox(ctx context.Context, query thread.InboxQuery) (thread.Inb
 	if err != nil {
 		return thread.InboxPage{}, c.explain(err, q.Graph, "")
 	}
-	asking, err := c.askingNow(ctx, q, request.GetQuery(), reply)
+	asking, err := unlisted{c}.asking(ctx, q, request.GetQuery(), reply)
 	if err != nil {
 		return thread.InboxPage{}, err
 	}

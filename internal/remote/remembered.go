@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jellydator/ttlcache/v3"
+
+	"superstep.dev/workflows/protocol"
 )
 
 // remembered is what a client knows of threads: one value each, for outputTime, outputBytes of all together. Values are shared, and nobody
@@ -55,6 +57,29 @@ func (r *remembered[T]) forget(thread string) {
 	if r.known != nil {
 		r.known.Delete(thread)
 	}
+}
+
+// endings are what runs left that had finished, as this client has read it last: a thread's next run begins with it. A run's last event
+// never changes.
+type endings struct{ remembered[ending] }
+
+// ending is what a thread's newest run left.
+type ending struct {
+	run  string
+	left protocol.GraphResult
+}
+
+func (e ending) size() uint64 { return uint64(len(e.left.State)) }
+
+// of returns what a run of a thread left, if that is known.
+func (e *endings) of(thread, run string) (protocol.GraphResult, bool) {
+	known, ok := e.remembered.of(thread)
+	if !ok || known.run != run {
+		return protocol.GraphResult{}, false
+	}
+	left := known.left
+	left.Output, left.Life.Refused = maps.Clone(left.Output), slices.Clone(left.Life.Refused)
+	return left, true
 }
 
 // lately remembers when something was last known of the latest names. It is safe for concurrent use.
