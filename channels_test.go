@@ -485,6 +485,7 @@ type read struct {
 	Any       Value[any]             `json:"any"`
 	Pointer   Value[*document]       `json:"pointer"`
 	Custom    Value[counting]        `json:"custom"`
+	RawValue  Value[json.RawMessage] `json:"raw_value"`
 	Reduced   Reduced[[]any, newest] `json:"reduced"`
 }
 
@@ -500,7 +501,7 @@ func (r *read) all() map[string]any {
 		"strings": r.Strings.Get(), "flats": r.Flats.Get(), "documents": r.Documents.Get(), "anys": r.Anys.Get(), "raws": r.Raws.Get(),
 		"counts": r.Counts.Get(), "lists": r.Lists.Get(), "words": r.Words.Get(), "map": r.Map.Get(), "numbers": r.Numbers.Get(),
 		"said": r.Said.Get(), "value": r.Value.Get(), "slice": r.Slice.Get(), "any": r.Any.Get(), "pointer": r.Pointer.Get(),
-		"custom": r.Custom.Get(), "reduced": r.Reduced.Get(),
+		"custom": r.Custom.Get(), "raw_value": r.RawValue.Get(), "reduced": r.Reduced.Get(),
 	}
 }
 
@@ -639,4 +640,30 @@ func TestWhatIsKept(t *testing.T) {
 	require.False(t, ok)
 	_, ok = kept.Load(decodedField{"g", "custom", reflect.TypeFor[counting]()})
 	require.False(t, ok)
+}
+
+// TestATextIsNotJoined: a JSON text that a node keeps as it is, of a list that has grown, is the text of the whole list.
+func TestATextIsNotJoined(t *testing.T) {
+	type texts struct {
+		Value     Value[json.RawMessage]     `json:"value"`
+		Ephemeral Ephemeral[json.RawMessage] `json:"ephemeral"`
+		Untracked Untracked[json.RawMessage] `json:"untracked"`
+		Any       AnyValue[json.RawMessage]  `json:"any"`
+	}
+	kept := &sync.Map{}
+	read := func(raw string) map[string]string {
+		sc := newScope("g", "n")
+		sc.decoded = kept
+		var s texts
+		schemaFor[texts]().bind(&s, sc, pregel.HoldAll(map[string]pregel.Value{"value": pregel.Value(raw), "ephemeral": pregel.Value(raw),
+			"untracked": pregel.Value(raw), "any": pregel.Value(raw)}))
+		out := map[string]string{"value": string(s.Value.Get()), "ephemeral": string(s.Ephemeral.Get()), "untracked": string(s.Untracked.Get()),
+			"any": string(s.Any.Get())}
+		require.NoError(t, sc.failure())
+		return out
+	}
+	long := `["` + strings.Repeat("x", jsonfit.MinKept) + `"`
+	read(long + `]`)
+	grown := long + `,"b"]`
+	require.Equal(t, map[string]string{"value": grown, "ephemeral": grown, "untracked": grown, "any": grown}, read(grown))
 }

@@ -46,8 +46,7 @@ var _ = DecodesAlone[json.RawMessage]()
 // decodesItself reports whether JSON is decoded by the type and not by its kind.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	_, known := alone.Load(t)
-	return !known && (p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler))
+	return p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler)
 }
 
 // planCopy makes a plan. Under way are those of the types around t: a type may hold itself.
@@ -60,7 +59,7 @@ func planCopy(t reflect.Type, underWay map[reflect.Type]*copyPlan) *copyPlan {
 	if t == reflect.TypeFor[time.Time]() { // it points to its location, which nobody can change
 		return plan
 	}
-	if decodesItself(t) {
+	if _, known := alone.Load(t); !known && decodesItself(t) {
 		plan.able = false
 		return plan
 	}

@@ -52,10 +52,11 @@ func (k *Kept[T]) shared(raw pregel.Held) (T, error) {
 }
 
 // grow adds the elements that a list has more. It reports false without a change where it cannot: then the whole of the list is
-// decoded, which also says what is wrong with it.
+// decoded, which also says what is wrong with it. A slice that decodes itself need not have the elements of the list: a
+// json.RawMessage has the bytes of its text.
 func (k *Kept[T]) grow(elements pregel.Value) bool {
 	value := reflect.ValueOf(&k.value).Elem()
-	if value.Kind() != reflect.Slice || value.Len() == 0 {
+	if value.Kind() != reflect.Slice || value.Len() == 0 || decodesItself(value.Type()) {
 		return false
 	}
 	more := reflect.New(value.Type())
