@@ -141,6 +141,10 @@ func (f GraphFuture[Out]) failure(err error) error {
 // thread, whose id is that of the thread with the time behind it; it is in lists and in the inbox as any other. Input and options
 // are as for [Thread.Start]. TaskQueue is [DefaultTaskQueue]: set that of the graph's workers where it is another.
 //
+// Where the Temporal client has a [storage.Storage], create and update the schedule with the context of [storage.Inline]: the input
+// then goes with each run. Else a large one lies among the values of a thread that has the name given here: erasing that one takes
+// it from the runs that are to come, and erasing theirs leaves it behind.
+//
 // Errors: [thread.ErrBadInput].
 func ScheduleAction[Out any](g *Graph[Out], thread string, input any, opts ...RunOption) (*client.ScheduleWorkflowAction, error) {
 	if err := runtime.BadThreadID(g.Name(), thread); err != nil {
