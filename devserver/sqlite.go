@@ -82,7 +82,7 @@ func (s *sqliteStore) close() error {
 	if s.file == "" {
 		return nil
 	}
-	return errors.Join(foldLog(s.dsn(), s.db), s.unlock())
+	return errors.Join(foldLog(s.dsn(), s.db, busyTime), s.unlock())
 }
 
 func (s *sqliteStore) unlock() error {

@@ -82,18 +82,36 @@ func useLog(db *sql.DB, name string) error {
 	return nil
 }
 
+// busyTime is how long is waited for other programs that are using a file.
+const busyTime = 5 * time.Second
+
 // foldLog writes what is in the write-ahead log into the database file and
-// empties the log.
-func foldLog(dsn, name string) error {
-	db, err := sql.Open("sqlite", dsn+"?_pragma=busy_timeout(5000)")
+// empties the log. SQLite calls it no error when another program keeps it from
+// that, and says it in the result.
+func foldLog(dsn, name string, wait time.Duration) error {
+	db, err := openWaiting(dsn, wait)
 	if err != nil {
 		return fmt.Errorf("open %s to fold its log: %w", name, err)
 	}
-	_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	var busy, pages, folded int
+	err = db.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded)
+	if err == nil && busy != 0 {
+		err = errors.New("another program is using it: close the programs that have it open")
+	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("fold the log of %s (nothing is lost, the next start reads it): %w", name, err)
 	}
 	return nil
+}
+
+// openWaiting opens a database for this process alone, with one connection that
+// waits for other programs that are using the file.
+func openWaiting(dsn string, wait time.Duration) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", fmt.Sprintf("%s?_pragma=busy_timeout(%d)", dsn, wait.Milliseconds()))
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
 }
 
 // lockSuffix names the file beside the database that is locked in its stead:

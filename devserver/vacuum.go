@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -22,14 +23,14 @@ func vacuumCommand() *cobra.Command {
 			"when it is interrupted. PostgreSQL has VACUUM FULL for the same.",
 		Example: "  go run ./devserver vacuum --db superstep.db",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return vacuum(db, cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return vacuum(db, busyTime, cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringVar(&db, "db", "superstep.db", "SQLite `file` of a server that is stopped")
 	return cmd
 }
 
 // vacuum writes a database file anew. It takes the lock that a server holds, so none can use the file meanwhile.
-func vacuum(db string, stdout io.Writer) (err error) {
+func vacuum(db string, wait time.Duration, stdout io.Writer) (err error) {
 	if _, err := os.Stat(db); errors.Is(err, fs.ErrNotExist) { // it would be created
 		return fmt.Errorf("there is no %s: name the server's database by --db", db)
 	}
@@ -44,10 +45,12 @@ func vacuum(db string, stdout io.Writer) (err error) {
 	defer func() { err = errors.Join(err, s.unlock()) }()
 	before, after := int64(0), int64(0)
 	if before, err = sizeOf(file); err == nil {
-		err = rewrite(s.dsn(), db)
+		err = rewrite(s.dsn(), db, wait)
 	}
 	if err == nil {
-		err = foldLog(s.dsn(), db)
+		if err = foldLog(s.dsn(), db, wait); err != nil {
+			err = fmt.Errorf("what was deleted is still there, vacuum once more: %w", err)
+		}
 	}
 	if err == nil {
 		after, err = sizeOf(file)
@@ -67,13 +70,12 @@ func sizeOf(file string) (int64, error) {
 }
 
 // rewrite makes the indexes of words anew, which keep those of deleted rows, and then the file.
-func rewrite(dsn, name string) (err error) {
-	db, err := sql.Open("sqlite", dsn+"?_pragma=busy_timeout(5000)")
+func rewrite(dsn, name string, wait time.Duration) (err error) {
+	db, err := openWaiting(dsn, wait)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1)
 	if err := checkIntegrity(db, name); err != nil {
 		return err
 	}

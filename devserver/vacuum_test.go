@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -50,4 +51,45 @@ func TestVacuum(t *testing.T) {
 		require.NotContains(t, string(text), "marker-of-a-row")
 		require.NotContains(t, string(text), "markerofaword")
 	}
+}
+
+// TestVacuumBesideAReader: as long as another program reads the file, what was deleted stays there. That is an error, and the log is folded
+// once the program is gone.
+func TestVacuumBesideAReader(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "superstep.db")
+	store, err := openSQLite(file)
+	require.NoError(t, err)
+	db, err := sql.Open("sqlite", store.dsn())
+	require.NoError(t, err)
+	for _, statement := range []string{"CREATE TABLE said (text TEXT)", "INSERT INTO said VALUES('" + strings.Repeat("marker-of-a-row ", 1000) + "')"} {
+		_, err = db.Exec(statement)
+		require.NoError(t, err)
+	}
+	require.NoError(t, store.close())
+	reading, err := db.Begin()
+	require.NoError(t, err)
+	var rows int
+	require.NoError(t, reading.QueryRow("SELECT count(*) FROM said").Scan(&rows))
+	other, err := sql.Open("sqlite", store.dsn())
+	require.NoError(t, err)
+	_, err = other.Exec("DELETE FROM said")
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+
+	const soon = time.Millisecond
+	var out bytes.Buffer
+	require.ErrorContains(t, vacuum(file, soon, &out), "close the programs that have it open")
+	require.Empty(t, out.String())
+	require.ErrorContains(t, foldLog(store.dsn(), file, soon), "close the programs that have it open")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "marker-of-a-row")
+
+	require.NoError(t, reading.Rollback())
+	require.NoError(t, db.Close())
+	require.NoError(t, vacuum(file, soon, &out))
+	require.Contains(t, out.String(), "vacuumed ")
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "marker-of-a-row")
 }
