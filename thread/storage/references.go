@@ -11,8 +11,8 @@ import (
 )
 
 // References tells of each object that the payloads of a message of the server's refer to, the pieces of large values and what a
-// delta is told by included. The same
-// object may come several times. Nothing is decoded but the references. s may be nil: then a reference is an [Error] of the kind ErrNone.
+// delta is told by included. The same object may come several times. Nothing is decoded but the references. s may be nil: then a reference
+// is an [Error] of the kind ErrNone.
 //
 // Errors: those of reading a value, and of found.
 func (s *Storage) References(ctx context.Context, m proto.Message, found func(name string) error) error {
@@ -37,11 +37,11 @@ func (s *Storage) referencesOf(ctx context.Context, p *commonpb.Payload, found f
 	if err != nil {
 		return err
 	}
-	return s.objects.referencesOf(ctx, v, delta.Last+1, found)
+	return s.objects.referencesOf(ctx, v, anyNumber, found)
 }
 
-// referencesOf tells of the objects that a value is read from; its number is below the one that is given.
-func (o *objects) referencesOf(ctx context.Context, v value, below int, found func(name string) error) error {
+// referencesOf tells of the objects that a value is read from. It has the number that is given.
+func (o *objects) referencesOf(ctx context.Context, v value, number int, found func(name string) error) error {
 	if err := found(v.root()); err != nil || v.form == formWhole {
 		return err
 	}
@@ -50,11 +50,11 @@ func (o *objects) referencesOf(ctx context.Context, v value, below int, found fu
 		return err
 	}
 	if v.form == formDelta {
-		told, err := o.readTold(v, root.GetData(), below)
+		told, err := o.readTold(v, root.GetData(), number)
 		if err != nil {
 			return err
 		}
-		return behind(o.referencesOf(ctx, told.base, told.number, found), v.root())
+		return behind(o.referencesOf(ctx, told.base, delta.Base(told.number), found), v.root())
 	}
 	pieces, err := o.piecesOf(v, root.GetData())
 	for _, name := range pieces {

@@ -33,9 +33,12 @@ func (t told) bytes() ([]byte, error) {
 	return append(data, t.delta...), nil
 }
 
-// readTold reads the object of a value that is told by an earlier one. Its number is below the one that is given, so no chain is longer than
-// there are numbers, whoever wrote it.
-func (o *objects) readTold(v value, data []byte, below int) (t told, err error) {
+// anyNumber is the number of a value of which nobody has said which version it is.
+const anyNumber = -1
+
+// readTold reads the object of a value that is told by an earlier one. It has the number that is given, which is that of the base of
+// the version that it is read for: so no version is read by more than package delta allows, whoever wrote it.
+func (o *objects) readTold(v value, data []byte, number int) (t told, err error) {
 	const fixed = 2 + 32
 	if len(data) < fixed {
 		return t, o.damaged(v, errors.New("its delta is cut off"))
@@ -46,7 +49,8 @@ func (o *objects) readTold(v value, data []byte, below int) (t told, err error) 
 	}
 	t = told{number: int(data[0]), delta: data[fixed+n:],
 		base: value{space: v.space, object: hex.EncodeToString(data[2:fixed]), bytes: int(size), form: forms[data[1]]}}
-	if t.number < 1 || t.number >= below || (t.base.form == formDelta) != (delta.Base(t.number) > 0) {
+	known := t.number >= 1 && t.number <= delta.Last
+	if !known || number != anyNumber && number != t.number || (t.base.form == formDelta) != (delta.Base(t.number) > 0) {
 		return t, o.damaged(v, fmt.Errorf("its delta has the number %d", t.number))
 	}
 	return t, nil
@@ -115,7 +119,7 @@ func (o *objects) storeTold(ctx context.Context, t told, base *version, p *commo
 
 // load returns a payload.
 func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Payload, error) {
-	found, err := o.version(ctx, v, delta.Last+1, inTurn)
+	found, err := o.version(ctx, v, anyNumber, inTurn)
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +130,9 @@ func (o *objects) load(ctx context.Context, v value, inTurn once) (*commonpb.Pay
 	return found.copied(), nil
 }
 
-// version returns a value, and what it is told by. Its number is below the one that is given.
-func (o *objects) version(ctx context.Context, v value, below int, inTurn once) (*version, error) {
-	if known := o.versions.find(v); known != nil && known.number < below {
+// version returns a value, and what it is told by. It has the number that is given.
+func (o *objects) version(ctx context.Context, v value, number int, inTurn once) (*version, error) {
+	if known := o.versions.find(v); known != nil && (number == anyNumber || number == known.number) {
 		return known, nil
 	}
 	root, err := o.loadRoot(ctx, v, inTurn)
@@ -141,7 +145,7 @@ func (o *objects) version(ctx context.Context, v value, below int, inTurn once) 
 		out.table = root.Data
 		root.Data, err = o.loadPieces(ctx, v, out.table, inTurn)
 	case formDelta:
-		err = o.fold(ctx, out, below, inTurn)
+		err = o.fold(ctx, out, number, inTurn)
 	}
 	if err == nil && len(root.GetData()) != v.bytes {
 		err = o.damaged(v, fmt.Errorf("it has %d bytes, not %d", len(root.GetData()), v.bytes))
@@ -153,12 +157,12 @@ func (o *objects) version(ctx context.Context, v value, below int, inTurn once) 
 }
 
 // fold makes the value of a delta and what that is told by.
-func (o *objects) fold(ctx context.Context, v *version, below int, inTurn once) error {
-	t, err := o.readTold(v.value, v.payload.GetData(), below)
+func (o *objects) fold(ctx context.Context, v *version, number int, inTurn once) error {
+	t, err := o.readTold(v.value, v.payload.GetData(), number)
 	if err != nil {
 		return err
 	}
-	if v.base, err = o.version(ctx, t.base, t.number, inTurn); err != nil {
+	if v.base, err = o.version(ctx, t.base, delta.Base(t.number), inTurn); err != nil {
 		return behind(err, v.root())
 	}
 	v.number, v.read = t.number, v.base.read+len(t.delta)

@@ -3,10 +3,12 @@ package storage_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -14,7 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"superstep.dev/internal/delta"
@@ -363,6 +367,37 @@ func TestHostileDeltas(t *testing.T) {
 			_, err = retrieve(t.Context(), s, other)
 			assert.Equal(t, form == formOf(claim), err == nil, "%d as %s", i, form)
 		}
+	}
+}
+
+// TestALongChainIsRefused: a version is told by the one that its number says and by no other, so that nobody makes others read a chain as
+// long as there are numbers, each of whose values may be as large as values are.
+func TestALongChainIsRefused(t *testing.T) {
+	t.Parallel()
+	s, dir := opened(t)
+	claims := told(t, s, 100, 102)
+	size := len(talk(101).Data)
+	on := claims[1] // number 1, by which no other is told
+	for _, number := range []byte{3, 5, 127} {
+		digest, err := hex.DecodeString(on.ClaimData["sha256"])
+		require.NoError(t, err)
+		data := binary.AppendUvarint(append([]byte{number, 2}, digest...), uint64(size))
+		data = binary.AppendUvarint(append(data, 0, 0), uint64(size)) // the same value
+		root, err := proto.Marshal(payload(data))
+		require.NoError(t, err)
+		on = converter.StorageDriverClaim{ClaimData: map[string]string{"space": on.ClaimData["space"], "form": "delta", "bytes": strconv.Itoa(size),
+			"sha256": digestOf(root)}}
+		write(t, fileOf(dir, on), append([]byte{0}, root...))
+		for name, reader := range map[string]*storage.Storage{"knows the base": s, "knows nothing": reopened(t, dir)} {
+			_, err = retrieve(t.Context(), reader, on)
+			require.ErrorIs(t, err, storage.ErrDamaged, "number %d, and who reads %s", number, name)
+		}
+		text, err := protojson.Marshal(&sdkpb.ExternalStorageReference{DriverName: "superstep", ClaimData: on.ClaimData})
+		require.NoError(t, err)
+		reference := &commonpb.Payload{Data: text, Metadata: map[string][]byte{"encoding": []byte("json/protobuf"),
+			"messageType": []byte("temporal.api.sdk.v1.ExternalStorageReference")}}
+		err = s.References(t.Context(), &commonpb.Payloads{Payloads: []*commonpb.Payload{reference}}, func(string) error { return nil })
+		require.ErrorIs(t, err, storage.ErrDamaged, "number %d", number)
 	}
 }
 
