@@ -289,7 +289,7 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 	for i := range p.state {
 		if v, ok := fields[p.channels[i].name]; ok && p.inputs[i] {
 			w := Write{Channel: p.channels[i].name, Value: v}
-			if inner, ok := overwritten(v); ok && p.channels[i].rule == ruleReduce {
+			if inner, ok := Overwritten(v); ok && p.channels[i].rule == ruleReduce {
 				w.Value, w.Overwrite = inner, true
 			}
 			c.Update = append(c.Update, w)
@@ -298,8 +298,11 @@ func (p *Program) entryCommand(input Value) (Command, error) {
 	return c, nil
 }
 
-// overwritten returns what an input value {"__overwrite__": v} sets its channel to.
-func overwritten(v Value) (Value, bool) {
+// overwriteKey is that of the object {"__overwrite__": v}.
+const overwriteKey = "__overwrite__"
+
+// Overwritten returns what a value {"__overwrite__": v} of an input or an update sets its channel to.
+func Overwritten(v Value) (Value, bool) {
 	if len(v) == 0 || v[0] != '{' {
 		return nil, false
 	}
@@ -307,6 +310,6 @@ func overwritten(v Value) (Value, bool) {
 	if err := json.Unmarshal(v, &fields); err != nil || len(fields) != 1 {
 		return nil, false
 	}
-	inner, ok := fields["__overwrite__"]
+	inner, ok := fields[overwriteKey]
 	return inner, ok
 }

@@ -99,7 +99,7 @@ func inputOf(values []Write) Value {
 	for _, w := range values {
 		fields[w.Channel] = orNull(w.Value)
 		if w.Overwrite {
-			fields[w.Channel] = encodeObject(map[string]Value{"__overwrite__": orNull(w.Value)})
+			fields[w.Channel] = encodeObject(map[string]Value{overwriteKey: orNull(w.Value)})
 		}
 	}
 	return encodeObject(fields)
