@@ -134,8 +134,9 @@ func (d *devserver) serve(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// stop ends what start began, in reverse order. Callers in flight get an error
-// and try again; what they were told before is in the database.
+// stop ends what start began, the Temporal server last: the Web UI asks it, and
+// who misses live tokens has them from there. Callers in flight get an error and
+// try again; what they were told before is in the database.
 func (d *devserver) stop() error {
 	err := d.readyFile.remove()
 	if d.stopUI != nil {

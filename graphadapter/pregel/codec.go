@@ -25,7 +25,8 @@ type checkpointJSON struct {
 	Updated       []string                    `json:"updated,omitempty"`
 	HasUpdated    bool                        `json:"has_updated,omitempty"`
 	Ran           []string                    `json:"ran,omitempty"` // in a suspended loop only
-	// Aside are the places of values that are beside the text, in a loop that is suspended within its process.
+	// Aside are the places of values that are beside the text, in a [Suspended]: a loop, or the thread that a run hands on to the one that
+	// continues it.
 	Aside map[string]int `json:"aside,omitempty"`
 
 	sums map[string]*valueDigest // of long values, as far as they are known

@@ -131,7 +131,8 @@ func openSegment(g *graphadapter.Graph, req *Request, restore func(*pregel.Progr
 	return s, nil
 }
 
-// KeepDecoded makes the segment's tasks find what others have decoded of the same run's state, see [graphadapter.RunOptions].
+// KeepDecoded makes the segment's tasks find what others have decoded of the same thread's state, in earlier runs too: see
+// [graphadapter.RunOptions].
 func (s *Segment) KeepDecoded(decoded *sync.Map) { s.decoded = decoded }
 
 // Run runs supersteps until one cannot be part of the segment: there are questions, or the run ends, or the next tasks
