@@ -3,6 +3,7 @@ package listing
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 // MaxQuestions bounds the questions that lists show of one run.
 const MaxQuestions = 20
 
-// maxApproverBytes bounds the names of those who are asked: the server takes 2 KiB for one search attribute.
-const maxApproverBytes = 1500
+// maxNameBytes bounds the names in one search attribute, as they are stored: the server takes 2 KiB, and ends a run that sends more.
+const maxNameBytes = 1500
 
 // Listing is what lists were told of a run last.
 type Listing struct {
@@ -30,7 +31,7 @@ type Listing struct {
 // Shown is what lists show of a run.
 type Shown struct {
 	Status string
-	// Nodes ask Open questions, the first of which are in Note.
+	// Nodes ask Open questions, the first of which are in Note. A node may be there more than once.
 	Nodes []string
 	Open  int
 	Note  protocol.QuestionsNote
@@ -90,6 +91,7 @@ func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
 	if !l.found.Inbox {
 		now.Note = protocol.QuestionsNote{}
 	}
+	now.Nodes = nodesOf(now.Nodes)
 	was := l.shown
 	other := !sameNote(now.Note, was.Note)
 	if now.Status == was.Status && now.Open == was.Open && slices.Equal(now.Nodes, was.Nodes) && !other {
@@ -152,6 +154,27 @@ func noteAttributes(n protocol.QuestionsNote) []temporal.SearchAttributeUpdate {
 	return updates
 }
 
+// nodesOf are the nodes that ask, each once, as far as there is room: how many questions there are says another attribute.
+func nodesOf(asking []string) (names []string) {
+	size := 0
+	for _, name := range asking {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if size += storedBytes(name); size > maxNameBytes {
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// storedBytes is what a name takes in a list, as JSON.
+func storedBytes(name string) int {
+	text, _ := json.Marshal(name) // a string always encodes
+	return len(text) + len(",")
+}
+
 // approversOf are those who are asked, each once; [protocol.AnyApprover] stands for those who do not fit, or are not known.
 func approversOf(n protocol.QuestionsNote) (names []string) {
 	size := 0
@@ -160,7 +183,7 @@ func approversOf(n protocol.QuestionsNote) (names []string) {
 			if slices.Contains(names, name) || slices.Contains(names, protocol.AnyApprover) {
 				continue
 			}
-			if size += len(name) + 3; size > maxApproverBytes {
+			if size += storedBytes(name); size > maxNameBytes {
 				name = protocol.AnyApprover
 			}
 			names = append(names, name)
