@@ -28,11 +28,12 @@ func (n *Nodes) Notify(ctx context.Context, notice approval.Notice) error {
 	if activity.HasHeartbeatDetails(ctx) {
 		_ = activity.GetHeartbeatDetails(ctx, &told) // whoever is told twice drops the second
 	}
+	before := slices.Clone(told) // told grows while targets are looked for
 	var mu sync.Mutex
 	var failed []error
 	var all sync.WaitGroup
 	for _, target := range n.notifier.Targets() {
-		if slices.Contains(told, target) {
+		if slices.Contains(before, target) {
 			continue
 		}
 		all.Go(func() {

@@ -118,8 +118,9 @@ func (e *segmentRun) run(ctx context.Context) (encoded []byte, end error) {
 	defer func() { again.ended(end) }()
 	held, release := e.hold(context.WithoutCancel(ctx), e.Tally)
 	defer release()
-	held, e.end = context.WithCancelCause(held)
-	defer e.end(nil)
+	held, stop := context.WithCancelCause(held)
+	defer stop(nil)
+	e.ends(stop)
 	defer e.watch(ctx)()
 	result, err := e.supersteps(ctx, held, counted)
 	if err == nil {
@@ -164,6 +165,13 @@ func (e *segmentRun) supersteps(ctx, held context.Context, counted int) (segment
 		Keep: e.keep, Leave: e.leave, Prepare: env.prepare, Refuse: refuser(&e.req, running, counted), Now: e.Now, Over: env.over,
 		MostBytes: e.nodes.mostReturned(),
 	})
+}
+
+// ends notes what ends the supersteps. Heartbeats go out by then, and the reply to one may ask for it.
+func (e *segmentRun) ends(by context.CancelCauseFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.end = by
 }
 
 // runs notes what runs.
