@@ -95,8 +95,8 @@ func specOf(r thread.ScheduleRequest) (spec client.ScheduleSpec, err error) {
 }
 
 // Create makes a schedule, once a worker has said that it serves the graph and takes the input. One that would never come due is refused.
-// The input stays in the schedule, which gives it to each run: a storage would have it among the values of one thread, while all of the
-// schedule's need it, and would keep it when they are erased.
+// The input is in no storage, neither for the worker that is asked nor for the schedule, which gives it to each run: there it would be
+// among the values of one thread, while all of the schedule's need it, and would stay when they are erased.
 func (s Schedules) Create(ctx context.Context, r thread.ScheduleRequest) (thread.ScheduleView, error) {
 	if err := checkSchedule(&r); err != nil {
 		return thread.ScheduleView{}, err
@@ -105,6 +105,7 @@ func (s Schedules) Create(ctx context.Context, r thread.ScheduleRequest) (thread
 	if err != nil {
 		return thread.ScheduleView{}, err
 	}
+	ctx = storage.Inline(ctx)
 	req := runtime.Start{StartRequest: r.Run}
 	if err := s.admitStart(ctx, nil, &req); err != nil {
 		return thread.ScheduleView{}, err
@@ -115,7 +116,7 @@ func (s Schedules) Create(ctx context.Context, r thread.ScheduleRequest) (thread
 	if r.Every > 0 {
 		v.Every = r.Every.String()
 	}
-	h, err := s.temporal.ScheduleClient().Create(storage.Inline(ctx), client.ScheduleOptions{ID: schedulePrefix + r.ID, Spec: spec, Action: ScheduleAction(r.Run.Thread, s.cfg.TaskQueue, in),
+	h, err := s.temporal.ScheduleClient().Create(ctx, client.ScheduleOptions{ID: schedulePrefix + r.ID, Spec: spec, Action: ScheduleAction(r.Run.Thread, s.cfg.TaskQueue, in),
 		Overlap: overlaps[r.Overlap], CatchupWindow: r.CatchUp, Paused: r.Paused, Memo: map[string]any{memoSchedule: v}})
 	if err != nil {
 		return v, s.explained(err, r.ID)
