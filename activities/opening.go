@@ -52,7 +52,6 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	if err != nil {
 		return nil, nil
 	}
-	running.KeepDecoded(n.decoded.ofThread(activity.GetInfo(ctx), req.Run.Size()))
 	o := n.newOpening(ctx, running, req.ActivityID)
 	o.strict = !graphadapter.IsRelaxed(req.Request.Durability)
 	go o.run(&req.Request)
@@ -118,6 +117,9 @@ func (n *Nodes) newOpening(ctx context.Context, running *segment.Segment, activi
 func (o *opening) run(req *segment.Request) {
 	defer close(o.done)
 	defer o.end(nil)
+	values := o.nodes.decoded.ofThread(o.info.WorkflowExecution.ID)
+	o.running.KeepDecoded(values)
+	defer func() { o.nodes.decoded.keep(o.info.WorkflowExecution.ID, values) }()
 	t := &taskEnv{nodes: o.nodes, ctx: o.ctx, info: o.info, graph: req.Graph, thread: req.Thread, lease: o,
 		trace: req.Trace, activity: o.of.activity, number: 1}
 	o.result, o.err = o.running.Run(o.ctx, segment.Host{

@@ -44,6 +44,7 @@ var arrows = []arrow{
 	{from: "internal/acked", ours: []string{"internal/nexttask"}, theirs: append([]string{"google.golang.org/grpc/...", "google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "graphadapter/pregel"},
 	{from: "internal/jsontext"},
+	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "graphadapter/ledger"},
 	{from: "approval", ours: []string{"internal/clip"}, theirs: []string{"github.com/gowebpki/jcs"}},
 	{from: "job"},
@@ -98,7 +99,7 @@ var arrows = []arrow{
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec", "thread/storage"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
-		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/figures", "internal/history", "internal/tracing"},
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/figures", "internal/history", "internal/jsonfit", "internal/tracing"},
 		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
@@ -149,7 +150,6 @@ var arrows = []arrow{
 	// Who may have decrypted what others have no keys for.
 	{from: "thread/secret/endpoint", ours: []string{"thread/secret", "internal/hosts"}, theirs: append([]string{"google.golang.org/protobuf/..."}, temporal...)},
 	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
-	{from: "internal/jsonfit", ours: []string{"graphadapter/pregel"}, theirs: []string{"github.com/google/jsonschema-go/jsonschema"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},
 	{from: "internal/tape", ours: []string{"thread", "graphadapter", "graphadapter/pregel", "graphadapter/stream"}},
 	{
@@ -159,7 +159,7 @@ var arrows = []arrow{
 	{from: "internal/memory", ours: []string{"thread", "internal/runtime", "internal/tape", "graphadapter/...", "workflows/protocol", "approval"}, theirs: []string{"github.com/google/uuid"}},
 	{
 		from:   "internal/remote",
-		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/archive", "internal/attributes", "internal/calendar", "internal/clip", "internal/codec", "internal/history", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
+		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/archive", "internal/attributes", "internal/calendar", "internal/clip", "internal/codec", "internal/history", "internal/jsonfit", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
 		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/sync/errgroup", "google.golang.org/grpc", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},

@@ -35,6 +35,23 @@ func (k *Kept[T]) Decode(raw pregel.Held, inner bool) (own T, err error) {
 	return own, nil
 }
 
+// bytes is the size of the text whose value is kept.
+func (k *Kept[T]) bytes() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.raw.Len()
+}
+
+// KeptBytes is the size of the texts whose values a map keeps, each in a [Kept]: values take two or three times as much.
+func KeptBytes(values *sync.Map) (bytes uint64) {
+	for _, one := range values.Range {
+		if kept, ok := one.(interface{ bytes() int }); ok {
+			bytes += uint64(kept.bytes())
+		}
+	}
+	return bytes
+}
+
 // shared returns what raw decodes into, for reading.
 func (k *Kept[T]) shared(raw pregel.Held) (T, error) {
 	k.mu.Lock()
