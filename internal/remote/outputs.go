@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsonfit"
 )
 
 // The bounds of what a client keeps of the threads that it has waited for.
@@ -21,15 +22,19 @@ type outputs struct{ remembered[output] }
 type output struct {
 	lists   map[string]*pregel.HadList // the long ones
 	decoded *sync.Map                  // see runtime.Runtime.Decoded
+	bytes   uint64                     // of the values that decoded keeps
 }
 
-// keep keeps the long lists of a thread's output, and forgets the ones before.
+// keep keeps the long lists of a thread's output, and forgets the ones before. Who reads the output keeps decoded what else is large in it.
 func (o *outputs) keep(thread string, values map[string]pregel.Held) {
 	before, _ := o.of(thread)
 	now := output{lists: map[string]*pregel.HadList{}, decoded: before.decoded}
-	for name, list := range values {
-		if had := pregel.HadOf(list, before.lists[name]); had != nil {
+	for name, value := range values {
+		if had := pregel.HadOf(value, before.lists[name]); had != nil {
 			now.lists[name] = had
+		}
+		if value.Len() >= jsonfit.MinKept {
+			now.bytes += uint64(value.Len())
 		}
 	}
 	if now.decoded == nil {
@@ -38,11 +43,12 @@ func (o *outputs) keep(thread string, values map[string]pregel.Held) {
 	o.remembered.keep(thread, now)
 }
 
-func (o output) size() (bytes uint64) {
-	for _, had := range o.lists {
-		bytes += uint64(had.Had.Bytes)
+// size is 0 for an output without long lists: nothing of it is kept.
+func (o output) size() uint64 {
+	if len(o.lists) == 0 {
+		return 0
 	}
-	return bytes
+	return o.bytes
 }
 
 // Decoded implements runtime.Runtime.
