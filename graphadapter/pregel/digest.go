@@ -10,6 +10,9 @@ import (
 // maxPlain is the size up to which a value itself is part of its checkpoint's digest. Of a longer one its SHA-256 is.
 const maxPlain = 1 << 10
 
+// newDigest begins the digest of a long value. Tests count what is written to it.
+var newDigest = sha256.New
+
 // valueDigest is the SHA-256 of one long value, with what makes that of the next one cheap. It is never changed.
 //
 // Most long values grow at their end: a list, a conversation, a text. Such a value has all bytes of the one before it but
@@ -34,7 +37,7 @@ func digestValue(v Held, before *valueDigest) *valueDigest {
 		}
 	}
 	if d.hash == nil {
-		d.hash, from = sha256.New(), 0
+		d.hash, from = newDigest(), 0
 	}
 	d.hash.Write(text[from:])
 	whole := cloned(d.hash)
