@@ -32,7 +32,7 @@ func (c *Threads) Wait(ctx context.Context, threadID string) (thread.View, error
 		case ctx.Err() != nil:
 			return thread.View{}, ctx.Err()
 		case errors.As(err, &over), errors.As(err, &closing):
-			v, err = c.Show(ctx, threadID)
+			v, err = w.left(c.Show(ctx, threadID))
 		case err != nil:
 			v, err = c.followLast(ctx, threadID)
 		default:
@@ -98,6 +98,14 @@ func (w waiter) ask(ctx context.Context) (reply protocol.RestReply, run string, 
 		return reply, "", err
 	}
 	return reply, handle.RunID(), w.outcome(ctx, w.thread, handle, &reply)
+}
+
+// left keeps the output of a run that was over before it could be asked: who always comes late decodes of a thread what is new, too.
+func (w waiter) left(v thread.View, err error) (thread.View, error) {
+	if err == nil && v.Status == thread.StatusFinished {
+		w.outputs.keep(w.thread, pregel.HoldAll(v.Output))
+	}
+	return v, err
 }
 
 // shown is rested with StatusRunning where the run goes on again by now.
