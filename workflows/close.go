@@ -15,11 +15,11 @@ import (
 const maxOutput = 64 << 10
 
 // leaves is what the next run of the thread starts from. One that was to go on from an earlier state, and made nothing of
-// it, leaves the newest.
+// it, leaves the newest. A query asks for it too, so it changes nothing of the run.
 func (r *run) leaves() protocol.Closing {
 	thread := r.thread
 	if r.newest != nil {
-		thread = pregel.Newer(r.newest, thread)
+		thread = pregel.Newer(r.newest.Copy(), thread)
 	}
 	c := protocol.Closing{Step: stepOf(thread), Spec: r.in.Spec, Lines: r.checkpoints.latest(protocol.CarriedLines), Settings: r.in.Settings(),
 		Life: r.life.Left(), Suspect: r.segments.mayHaveRun()}
@@ -31,6 +31,7 @@ func (r *run) leaves() protocol.Closing {
 	most := r.in.Found.MaxState()
 	r.counts.nearTo("state_bytes", len(state), most)
 	if err == nil && len(state) > most {
+		thread = thread.Copy()
 		r.shortenLedgers(thread)
 		state, err = r.program.EncodeThread(thread)
 	}
