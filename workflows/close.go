@@ -100,7 +100,7 @@ func (r *run) result() protocol.GraphResult {
 // replied waits until who answered has their outcome: a run that ended would leave them without one.
 func (r *run) replied(ctx workflow.Context) {
 	wait, _ := workflow.NewDisconnectedContext(ctx)
-	r.waiters.closing = true
+	r.ending = true
 	told := func() bool {
 		return r.taking == 0 && (ctx.Err() != nil || !r.life.Claiming() && len(r.life.Replies) == 0)
 	}

@@ -37,10 +37,7 @@ func (r *run) checkRoom(ctx workflow.Context, c life.Command) error {
 	if r.life.Again(c) {
 		return nil
 	}
-	if r.waiters.closing {
-		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to end: continue the thread when it has")
-	}
-	return cmp.Or(r.room.refuse(ctx), r.check(c))
+	return cmp.Or(r.over(), r.room.refuse(ctx), r.check(c))
 }
 
 // handle registers the run's handlers. It is called before anything blocks, so that nothing that arrived is missed. The SDK lets all coroutines
@@ -296,6 +293,9 @@ func (r *run) invokeRefusal(req protocol.InvokeRequest) error {
 		return err
 	}
 	if err := boundedAsked(req.Asked); err != nil {
+		return err
+	}
+	if err := r.over(); err != nil {
 		return err
 	}
 	if req.Begun {

@@ -32,6 +32,8 @@ type people struct {
 	// taking counts the commands under way. closing says that the run is about to be continued as a new one: no answer is begun.
 	taking  int
 	closing bool
+	// ending says that the run is about to end, and takes nothing any more that makes it go on: also of those who had to wait for a gate.
+	ending  bool
 	entries []approval.Entry // of this run's audit, the latest of them
 }
 
@@ -299,7 +301,15 @@ func (p *people) resting() string {
 
 // standing reports whether the run stands still, so that its state may be changed.
 func (p *people) standing() bool {
-	return p.status != protocol.StatusRunning && p.life.Undoing() == nil
+	return p.status != protocol.StatusRunning && p.life.Undoing() == nil && !p.ending
+}
+
+// over refuses what makes a run go on that is about to end.
+func (p *people) over() error {
+	if p.ending {
+		return protocol.Refuse(protocol.ErrTypeBusy, "the run is about to end: continue the thread when it has")
+	}
+	return nil
 }
 
 // inbox notes what arrived for the main coroutine and is no part of the run's life.

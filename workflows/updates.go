@@ -194,6 +194,9 @@ func (u *updates) updateRefusal(req protocol.UpdateStateRequest) error {
 	if err := boundedAsked(req.Asked); err != nil {
 		return err
 	}
+	if err := u.over(); err != nil {
+		return err
+	}
 	if u.life.State.Paused != nil && u.waiting() {
 		return protocol.Refuse(protocol.ErrTypeBusy, "the run has answers to go on with when it is unpaused: unpause it, then update its state")
 	}

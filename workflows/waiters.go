@@ -20,8 +20,8 @@ type waiters struct {
 
 	now  int                        // those that wait
 	told map[string]*pregel.HadList // the long lists as they were told last: only what is new in them is looked at
-	// closing says that the run is about to end, ends that it does so before its workflow task is over.
-	closing, ends bool
+	// ends says that the run ends before its workflow task is over.
+	ends bool
 	// moves says that the run is continued as a new one once nobody waits here: that one is to be asked.
 	moves bool
 }
@@ -82,7 +82,7 @@ func (w *waiters) move(ctx workflow.Context) {
 func (w *waiters) rests() bool {
 	said := w.taking > 0 || len(w.inbox.edits) > 0 || w.life.Claiming() || len(w.life.Replies) > 0 // and not done yet
 	given := w.life.State.Paused == nil && w.life.Waiting()
-	return w.status != protocol.StatusRunning && !w.closing && !said && !given && !w.goesOn()
+	return w.status != protocol.StatusRunning && !w.ending && !said && !given && !w.goesOn()
 }
 
 // stands is where the run stands, for who has waited for that and has those values, and gave that input. Nobody
