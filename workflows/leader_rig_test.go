@@ -41,6 +41,9 @@ type crew struct {
 	id      string // of the job
 	planner plannerFunc
 	experts map[string]expertFunc
+	// limits bound the attempts of experts, queues are those of their workers; where they are not the job's and the leader's.
+	limits map[string]time.Duration
+	queues map[string]string
 	// assigned are the attempts that began, in that order, asked the calls of the planner.
 	mu       sync.Mutex
 	assigned []job.Assignment
@@ -50,7 +53,8 @@ type crew struct {
 // newCrew is a crew whose one job has an id of the test's own.
 func newCrew(t *testing.T, planner plannerFunc, experts map[string]expertFunc) *crew {
 	t.Helper()
-	return &crew{rig: newRig(t), id: strings.ToLower(strings.Map(plainRune, testserver.Queue(t))), planner: planner, experts: experts}
+	return &crew{rig: newRig(t), id: strings.ToLower(strings.Map(plainRune, testserver.Queue(t))), planner: planner, experts: experts,
+		limits: map[string]time.Duration{}, queues: map[string]string{}}
 }
 
 func plainRune(r rune) rune {
@@ -95,7 +99,7 @@ func (c *crew) graphs() (all []*graphadapter.Graph) {
 
 func (c *crew) profiles() (all []job.Profile) {
 	for name := range c.experts {
-		all = append(all, job.Profile{Name: name, Description: "does what it does in this test", Graph: name})
+		all = append(all, job.Profile{Name: name, Description: "does what it does in this test", Graph: name, Timeout: c.limits[name], TaskQueue: c.queues[name]})
 	}
 	slices.SortFunc(all, func(a, b job.Profile) int { return strings.Compare(a.Name, b.Name) })
 	return all

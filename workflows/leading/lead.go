@@ -74,6 +74,7 @@ func (l *lead) run(ctx workflow.Context, ls *Leaders) (*protocol.LeaderResult, e
 				break
 			}
 		}
+		l.alarm.set(l.life, l.nextLate()) // also of a run that is held back
 		l.show(ctx)
 		l.awaitNews(ctx)
 	}
@@ -144,7 +145,6 @@ func (l *lead) do(work job.Work) {
 		l.start(a)
 	}
 	l.alarm.set(l.life, work.Wake)
-	l.alarm.set(l.life, l.nextLate())
 }
 
 // awaitNews waits until something happened that the board has to know, or it wanted to be asked again.
