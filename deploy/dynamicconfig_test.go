@@ -9,15 +9,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The queues whose stock 20 polls a second cap one run at 20 steps a second.
-func TestDynamicConfigLiftsThePollLimits(t *testing.T) {
+// setting is one value of a key of the server's settings.
+type setting struct {
+	Value       any            `yaml:"value"`
+	Constraints map[string]any `yaml:"constraints"`
+}
+
+// dynamicConfig are the settings that the server reads.
+func dynamicConfig(t *testing.T) (settings map[string][]setting) {
+	t.Helper()
 	text, err := os.ReadFile("dynamicconfig.yaml")
 	require.NoError(t, err)
-	var settings map[string][]struct {
-		Value       any            `yaml:"value"`
-		Constraints map[string]any `yaml:"constraints"`
-	}
 	require.NoError(t, yaml.Unmarshal(text, &settings))
+	return settings
+}
+
+// The queues whose stock 20 polls a second cap one run at 20 steps a second.
+func TestDynamicConfigLiftsThePollLimits(t *testing.T) {
+	settings := dynamicConfig(t)
 	for _, queue := range []string{"transfer", "timer", "outbound"} {
 		values := settings["history."+queue+"ProcessorMaxPollRPS"]
 		require.Len(t, values, 1, queue)
@@ -28,6 +37,22 @@ func TestDynamicConfigLiftsThePollLimits(t *testing.T) {
 		require.NotNil(t, values[0].Value, key)
 		require.Empty(t, values[0].Constraints, key)
 	}
+}
+
+// What lists show is written often enough that it is at most a second late, seldom enough that the runs have the database, and so much at a
+// time that it does not fall behind: as on the devserver.
+func TestDynamicConfigWritesVisibilitySomeTimesASecond(t *testing.T) {
+	settings := dynamicConfig(t)
+	number := func(key string) int {
+		t.Helper()
+		require.Len(t, settings[key], 1, key)
+		require.IsType(t, 0, settings[key][0].Value, key)
+		return settings[key][0].Value.(int)
+	}
+	polls, batch := number("history.visibilityProcessorMaxPollRPS"), number("history.visibilityTaskBatchSize")
+	require.GreaterOrEqual(t, polls, 1)
+	require.LessOrEqual(t, polls, 5)
+	require.GreaterOrEqual(t, batch, 100)
 }
 
 func TestDynamicConfigGivesReasons(t *testing.T) {
