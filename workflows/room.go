@@ -87,7 +87,7 @@ func (m *room) dueUnderWay(ctx workflow.Context) bool {
 func (m *room) long(ctx workflow.Context, updates int) bool {
 	info, at := workflow.GetInfo(ctx), m.in.ContinueAt.Filled()
 	events := info.GetCurrentHistoryLength()
-	long := info.GetContinueAsNewSuggested() || events >= at.Events || info.GetCurrentHistorySize() >= at.Bytes || m.updates >= updates
+	long := at.Long(events, info.GetCurrentHistorySize(), info.GetContinueAsNewSuggested()) || m.updates >= updates
 	return long && events >= m.heldBack && workflow.Now(ctx).Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }
 

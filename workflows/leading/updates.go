@@ -144,7 +144,7 @@ const holdBytes = 20 << 20
 // due reports whether the run is long enough to be continued as a new one.
 func (l *lead) due(ctx workflow.Context) bool {
 	info, at := workflow.GetInfo(ctx), l.in.ContinueAt.Filled()
-	long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= at.Events || info.GetCurrentHistorySize() >= at.Bytes
+	long := at.Long(info.GetCurrentHistoryLength(), info.GetCurrentHistorySize(), info.GetContinueAsNewSuggested())
 	return long && ctx.Err() == nil && l.now().Sub(info.WorkflowStartTime).Milliseconds() >= at.Life
 }
 

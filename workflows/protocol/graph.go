@@ -307,7 +307,7 @@ const (
 	mostUpdates = 1500
 	holdEvents  = 8_000
 	minRunLife  = time.Second
-	// leastEvents are more than a run begins with: one that only rests is not continued again and again.
+	// leastEvents are more than a run begins with: one that has done nothing yet is not continued, again and again, for what it was handed.
 	leastEvents = 8
 )
 
@@ -324,4 +324,10 @@ func (c *ContinueAt) Filled() ContinueAt {
 	at.Life = cmp.Or(at.Life, minRunLife.Milliseconds())
 	at.HoldEvents = cmp.Or(at.HoldEvents, holdEvents)
 	return at
+}
+
+// Long reports whether a history is so long that its run is to be continued as a new one; suggested says that the server thinks so.
+func (c *ContinueAt) Long(events, bytes int, suggested bool) bool {
+	at := c.Filled()
+	return events >= leastEvents && (suggested || events >= at.Events || bytes >= at.Bytes)
 }
