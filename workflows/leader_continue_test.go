@@ -10,28 +10,31 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// TestALongJobIsContinuedAsANewRun, more than once, without anything being done twice.
+// TestALongJobIsContinuedAsANewRun, more than once, without anything being done twice: by its events, and by its bytes, of which each
+// run is handed more than it is continued at.
 func TestALongJobIsContinuedAsANewRun(t *testing.T) {
-	t.Parallel()
-	var subjobs []string
-	for i := range 12 {
-		s := fmt.Sprintf("s%d worker", i)
-		if i > 0 {
-			s += fmt.Sprintf(" s%d", i-1)
-		}
-		subjobs = append(subjobs, s)
-	}
-	c := newCrew(t, planOf(subjobs...), map[string]expertFunc{"worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) { return success(a.SubJob) }})
-	c.lead()
-	run := c.begin(protocol.LeaderInput{ContinueAt: always})
-	first := run.GetRunID() // Get goes on with the newest
-	b := c.ends(run, job.StatusFinished)
-	if len(c.attempts()) != 12 || made(b)[0] != "p1-s11" {
-		t.Errorf("it did %v", c.attempts())
-	}
-	last, err := c.client.DescribeWorkflowExecution(c.ctx, run.GetID(), "")
-	if err != nil || last.GetWorkflowExecutionInfo().GetExecution().GetRunId() == first {
-		t.Errorf("it is still the first run: %v", err)
+	for name, at := range map[string]*protocol.ContinueAt{"by events": always, "by bytes": {Bytes: 1, Life: 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var subjobs []string
+			for i := range 12 {
+				s := fmt.Sprintf("s%d worker", i)
+				if i > 0 {
+					s += fmt.Sprintf(" s%d", i-1)
+				}
+				subjobs = append(subjobs, s)
+			}
+			c := newCrew(t, planOf(subjobs...), map[string]expertFunc{"worker": func(_ context.Context, a job.Assignment) (job.WorkflowMessage, error) { return success(a.SubJob) }})
+			c.lead()
+			run := c.begin(protocol.LeaderInput{ContinueAt: at})
+			b := c.ends(run, job.StatusFinished)
+			if len(c.attempts()) != 12 || made(b)[0] != "p1-s11" {
+				t.Errorf("it did %v", c.attempts())
+			}
+			if runs := c.runs(run.GetID()); len(runs) < 3 || len(runs) > 12+2 {
+				t.Errorf("a job of 12 subjobs has %d runs", len(runs))
+			}
+		})
 	}
 }
 
