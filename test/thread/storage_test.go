@@ -39,7 +39,13 @@ func newShared(t *testing.T, s *rig.Server) *shared {
 // withStorage is a server with what another process has of the storage in dir: nothing in memory.
 func withStorage(t *testing.T, s *rig.Server, dir string) *shared {
 	t.Helper()
-	values, err := storage.Files(dir, storage.Options{CacheBytes: 1})
+	return withOptions(t, s, dir, storage.Options{CacheBytes: 1})
+}
+
+// withOptions is withStorage with other options.
+func withOptions(t *testing.T, s *rig.Server, dir string, opts storage.Options) *shared {
+	t.Helper()
+	values, err := storage.Files(dir, opts)
 	require.NoError(t, err)
 	c, err := superstep.NewClient(s.Temporal, superstep.ClientConfig{TaskQueue: s.Queue, Storage: values})
 	require.NoError(t, err)

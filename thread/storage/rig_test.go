@@ -21,8 +21,16 @@ import (
 // opened is a storage in a directory of the test's own.
 func opened(t *testing.T) (*storage.Storage, string) {
 	t.Helper()
+	return openedWith(t, storage.Options{})
+}
+
+// openedWith is opened with options.
+func openedWith(t *testing.T, opts storage.Options) (*storage.Storage, string) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "values")
-	return reopened(t, dir), dir
+	s, err := storage.Files(dir, opts)
+	require.NoError(t, err)
+	return s, dir
 }
 
 // reopened is another process's storage in a directory: with nothing in memory.
