@@ -140,7 +140,8 @@ func WithContext(v any) RunOption {
 
 // WithKeepOpen keeps the thread's run open on the server when nothing is left to do: the next input goes to it as a turn, which
 // costs less than a run of its own, and it goes on for months. It ends, as finished, when it is cancelled, or has had
-// nothing to do for idle; 0 is for ever. The thread's next input then begins a run from the state that it left.
+// nothing to do for idle; 0 is for ever. The thread's next input then begins a run from the state that it left, and once the
+// namespace's retention is over and the server has removed the run, the thread anew.
 //
 // Without this option the first run of a thread ends when it has finished; when [Thread.Invoke] gives a finished thread more input,
 // that run is kept open for an hour. A negative idle gives the input a run of its own, which ends. A thread in memory has no such runs.
