@@ -208,7 +208,7 @@ var arrows = []arrow{
 	{from: "test/rig", ours: []string{"", "job/leader", "thread/...", "message", "graphtest", "internal/testserver", "job", "workflows/protocol"}, theirs: anything},
 	{from: "test/bench/...", ours: anything, theirs: anything},
 	{from: "test/e2e", ours: anything, theirs: anything},
-	{from: "test/chaos", ours: anything, theirs: anything},
+	{from: "test/chaos/...", ours: anything, theirs: anything},
 	{from: "test/wire", ours: anything, theirs: anything},
 	{from: "test/serve", ours: anything, theirs: anything},
 	{from: "test/soak", ours: anything, theirs: anything},

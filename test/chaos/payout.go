@@ -23,7 +23,7 @@ const (
 )
 
 // payoutGraph refunds through a target that would do it twice when asked twice: each call has a key of its own.
-func payoutGraph(pay *payments.Client, f *fault) *superstep.Graph[payoutState] {
+func payoutGraph(pay *payments.Client, f *fate) *superstep.Graph[payoutState] {
 	payout := payoutEffect(pay, func(ctx context.Context, _ string, r payments.Refund) (string, error) {
 		if f.holding {
 			tell(notice{What: noticeHeld, Thread: r.OrderID})

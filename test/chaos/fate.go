@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,28 +18,26 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/test/chaos/fault"
 )
 
-// The points of a worker's life right before and right after which it can die.
+// The points of a worker's life right before and right after which it can die, beside its calls to the Temporal server: its calls to
+// payments.
 const (
-	pointRecord   = "record"   // a heartbeat with what a node did so far: intents, receipts, supersteps
-	pointResult   = "result"   // the end of an activity
-	pointDecision = "decision" // the end of a workflow task
-	pointOrder    = "order"    // calls to payments
-	pointRefund   = "refund"
-	pointLookup   = "lookup"
-	pointNotify   = "notify"
+	pointOrder  = "order"
+	pointRefund = "refund"
+	pointLookup = "lookup"
+	pointNotify = "notify"
 )
 
 // points are all of them; those where things can go wrong most often come twice.
 var points = []string{
-	pointRecord, pointRecord, pointResult, pointResult, pointDecision, pointOrder, pointRefund, pointRefund, pointLookup, pointNotify,
+	fault.Record, fault.Record, fault.Result, fault.Result, fault.Decision, pointOrder, pointRefund, pointRefund, pointLookup, pointNotify,
 }
 
-// fault is what happens to one worker. It hangs for good where it shall die, so that whoever is told kills it there.
-type fault struct {
-	moment string // "before record", "after refund", …; "" is none
-	left   atomic.Int64
+// fate is what happens to one worker. It hangs for good where it shall die, so that whoever is told kills it there.
+type fate struct {
+	*fault.Fault
 	// holding makes calls to payments wait for the thaw.
 	holding bool
 	thaw    chan struct{}
@@ -49,9 +46,12 @@ type fault struct {
 	hands map[string]notice // the activities in hand, by task token: their Thread, Activity and Attempt
 }
 
-func newFault(moment string, count int64, holding bool) *fault {
-	f := &fault{moment: moment, holding: holding, thaw: make(chan struct{}), hands: map[string]notice{}}
-	f.left.Store(count)
+func newFate(moment string, count int64, holding bool) *fate {
+	f := &fate{holding: holding, thaw: make(chan struct{}), hands: map[string]notice{}}
+	f.Fault = fault.New(moment, count, func() {
+		tell(notice{What: noticeReached})
+		select {} // until the kill
+	})
 	if holding {
 		signals := make(chan os.Signal, 1)
 		signal.Notify(signals, syscall.SIGCONT)
@@ -63,24 +63,7 @@ func newFault(moment string, count int64, holding bool) *fault {
 	return f
 }
 
-// reach is called at every moment.
-func (f *fault) reach(moment string) {
-	if moment != f.moment || f.left.Add(-1) != 0 {
-		return
-	}
-	tell(notice{What: noticeReached})
-	select {} // until the kill
-}
-
-// around calls with both moments of a point.
-func (f *fault) around(point string, call func() error) error {
-	f.reach("before " + point)
-	err := call()
-	f.reach("after " + point)
-	return err
-}
-
-func (f *fault) thawed() bool {
+func (f *fate) thawed() bool {
 	select {
 	case <-f.thaw:
 		return true
@@ -90,16 +73,16 @@ func (f *fault) thawed() bool {
 }
 
 // intercept watches the worker's calls to the Temporal server.
-func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+func (f *fate) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	opts ...grpc.CallOption,
 ) error {
-	call := func() error { return invoke(ctx, method, req, reply, cc, opts...) }
+	call := func() error { return f.Intercept(ctx, method, req, reply, cc, invoke, opts...) }
 	thawed := f.thawed() // what was on its way when the worker froze is no call of a thawed one
 	switch r := req.(type) {
 	case *workflowservice.RecordActivityTaskHeartbeatRequest:
 		began := time.Now()
 		f.signs(r)
-		err := f.around(pointRecord, call)
+		err := call()
 		f.told(r.GetTaskToken(), err, false, thawed)
 		if err == nil {
 			f.tells(r.GetTaskToken(), notice{What: noticeSign, Took: time.Since(began)})
@@ -107,7 +90,7 @@ func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc
 		return err
 	case *workflowservice.RespondActivityTaskCompletedRequest:
 		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: true})
-		err := f.around(pointResult, call)
+		err := call()
 		f.told(r.GetTaskToken(), err, true, thawed)
 		return err
 	case *workflowservice.RespondActivityTaskCanceledRequest:
@@ -118,11 +101,11 @@ func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc
 	case *workflowservice.RespondActivityTaskFailedRequest:
 		failure := r.GetFailure().GetApplicationFailureInfo()
 		f.tells(r.GetTaskToken(), notice{What: noticeEnding, WentOn: failure.GetType() == graphadapter.NodeFailedType})
-		err := f.around(pointResult, call)
+		err := call()
 		f.told(r.GetTaskToken(), err, true, thawed)
 		return err
 	case *workflowservice.RespondWorkflowTaskCompletedRequest:
-		err := f.around(pointDecision, call)
+		err := call()
 		if answer, ok := reply.(*workflowservice.RespondWorkflowTaskCompletedResponse); ok && err == nil {
 			for _, task := range answer.GetActivityTasks() {
 				f.given(task)
@@ -138,7 +121,7 @@ func (f *fault) intercept(ctx context.Context, method string, req, reply any, cc
 }
 
 // given notes an activity that the server handed over.
-func (f *fault) given(task *workflowservice.PollActivityTaskQueueResponse) {
+func (f *fate) given(task *workflowservice.PollActivityTaskQueueResponse) {
 	if len(task.GetTaskToken()) == 0 {
 		return
 	}
@@ -156,7 +139,7 @@ func (f *fault) given(task *workflowservice.PollActivityTaskQueueResponse) {
 }
 
 // signs tells that a heartbeat is about to be sent, and whether it says that the end of its execution is known.
-func (f *fault) signs(r *workflowservice.RecordActivityTaskHeartbeatRequest) {
+func (f *fate) signs(r *workflowservice.RecordActivityTaskHeartbeatRequest) {
 	var progress graphadapter.Progress
 	if err := converter.GetDefaultDataConverter().FromPayloads(r.GetDetails(), &progress); err != nil {
 		panic(fmt.Sprintf("a heartbeat that this program cannot read: %v", err))
@@ -168,7 +151,7 @@ func (f *fault) signs(r *workflowservice.RecordActivityTaskHeartbeatRequest) {
 }
 
 // tells completes a notice about an activity in hand.
-func (f *fault) tells(token []byte, n notice) {
+func (f *fate) tells(token []byte, n notice) {
 	f.mu.Lock()
 	of := f.hands[string(token)]
 	f.mu.Unlock()
@@ -177,7 +160,7 @@ func (f *fault) tells(token []byte, n notice) {
 }
 
 // told notes how the server took a record or an end of an activity, from a worker that had thawed when it called.
-func (f *fault) told(token []byte, err error, end, thawed bool) {
+func (f *fate) told(token []byte, err error, end, thawed bool) {
 	switch {
 	case status.Code(err) == codes.NotFound:
 		f.tells(token, notice{What: noticeRefused})
