@@ -284,15 +284,7 @@ func (r *rig) restartWorkers() {
 	r.t.Helper()
 	// Ten are waited for one after the other. One that is lost before it runs the node would count as lost all the same.
 	r.lostAfter = lostAfter / 2
-	ctx, stop := context.WithCancel(r.t.Context())
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		for ctx.Err() == nil {
-			_, _ = r.set.Run(ctx, r.program("restarted")) // it ends as the node makes it
-		}
-	}()
-	r.t.Cleanup(func() { stop(); <-gone })
+	r.restart(func(int) processes.Command { return r.program("restarted") })
 	r.until("a worker is there", func() bool {
 		_, err := r.client.GraphSpec(r.t.Context(), "deadly")
 		return err == nil

@@ -25,7 +25,7 @@ type work struct {
 // graphs are what this binary serves as a program.
 func graphs() []superstep.Runnable {
 	return []superstep.Runnable{adds(), pair(), slow(), deadly(), reduces(), applies(), large(), piles(), hoards(), asks(), tells(),
-		chooses(), nests(), fuses(), reconciles(), settles(), spends(), recalls(), brisk()}
+		chooses(), nests(), fuses(), reconciles(), settles(), spends(), recalls(), brisk(), stubborn()}
 }
 
 // adds notes its input: a thread's runs add up.

@@ -17,6 +17,9 @@ const asProgram = "SUPERSTEP_E2E_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		if moment := os.Getenv(diesAt); moment != "" {
+			os.Exit(fated(moment, os.Args[2:]))
+		}
 		cli.Program{Graphs: graphs(), Leaders: leaders()}.Main() // ends the process
 	}
 	os.Exit(testMain(m))
