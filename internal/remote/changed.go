@@ -3,10 +3,8 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -56,54 +54,23 @@ func (c unlisted) runs(ctx context.Context) (map[string]*workflowpb.WorkflowExec
 	return all, group.Wait()
 }
 
-// asking are the runs of a page of the inbox, with what this client has changed in place of what the index says. What the index does
-// not list yet is on the first page.
-func (c unlisted) asking(ctx context.Context, q inboxFilter, query string, page *workflowservice.ListWorkflowExecutionsResponse) ([]*workflowpb.WorkflowExecutionInfo, error) {
-	changed, err := c.runs(ctx)
-	if err != nil || len(changed) == 0 {
-		return page.GetExecutions(), err
+// asking adds to a page of the inbox, of so many runs, those of the client's changes that select finds there, and no earlier page has shown.
+// They come before the index's pages: the index may have them anywhere or not yet, and would show them twice, or never, when it caught up
+// from one page to the next.
+func (c unlisted) asking(changed map[string]*workflowpb.WorkflowExecutionInfo, q inboxFilter, at *inboxPlace, most int) (asking []*workflowpb.WorkflowExecutionInfo) {
+	if len(at.Index) > 0 {
+		return nil
 	}
-	var asking []*workflowpb.WorkflowExecutionInfo
-	for _, info := range page.GetExecutions() {
-		id := info.GetExecution().GetWorkflowId()
-		if now, ok := changed[id]; ok {
-			info = now
-			delete(changed, id)
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		if len(asking) == most || len(at.Shown) == mostChanged {
+			break
 		}
-		if q.matches(info) {
+		if info := changed[id]; q.matches(info) && !at.hasShown(id) {
 			asking = append(asking, info)
+			at.Shown = append(at.Shown, shownAs(id))
 		}
 	}
-	maps.DeleteFunc(changed, func(_ string, info *workflowpb.WorkflowExecutionInfo) bool { return !q.matches(info) })
-	if q.Page != "" || len(changed) == 0 {
-		return asking, nil
-	}
-	ids := slices.Sorted(maps.Keys(changed))
-	if len(page.GetNextPageToken()) > 0 {
-		later, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: c.cfg.Namespace,
-			PageSize: mostChanged, Query: query + " AND " + idsInQuery(ids)})
-		if err != nil {
-			return nil, c.explain(err, q.Graph, "")
-		}
-		for _, info := range later.GetExecutions() { // it is on a later page
-			delete(changed, info.GetExecution().GetWorkflowId())
-		}
-	}
-	for _, id := range ids {
-		if info, ok := changed[id]; ok {
-			asking = append(asking, info)
-		}
-	}
-	return asking, nil
-}
-
-// idsInQuery selects these ids in a query of the server's index.
-func idsInQuery(ids []string) string {
-	var quoted []string
-	for _, id := range ids {
-		quoted = append(quoted, quotedInQuery(id))
-	}
-	return fmt.Sprintf("WorkflowId IN (%s)", strings.Join(quoted, ", "))
+	return asking
 }
 
 // matches is [inboxFilter.filter] for a run that the index was not asked for.

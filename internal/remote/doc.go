@@ -8,7 +8,7 @@
 //	remembered.go, outputs.go                 what this client knows of threads
 //	left.go, history.go, state.go             the reader: what runs left, checkpoints, states, audits
 //	effects.go, show.go, show_open.go         effects, and everything that is known of one thread
-//	list.go, changed.go, questions.go         what the server's index lists, and what it does not know yet
+//	list.go, questions.go, changed.go         what the server's index lists, the inbox, and what the index does not know yet
 //	erase.go, erase_runs.go, erase_hold.go    removing threads, finding what they are, holding their ids meanwhile
 //	prune.go                                  archiving them first
 //	follow.go, wait.go                        the threads: progress for people; where a run says itself that it rests

@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
-	"superstep.dev/job"
+
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
@@ -159,169 +158,4 @@ func (c *reader) pauseOf(info *workflowpb.WorkflowExecutionInfo) *thread.PauseVi
 		return nil
 	}
 	return &p
-}
-
-// mostInbox bounds a page: it is what the server's index gives at once.
-const mostInbox = 1000
-
-// Inbox returns the open questions of all threads, a page of them with one call to the server's index. What this client has just changed
-// is shown as it is.
-func (c *reader) Inbox(ctx context.Context, query thread.InboxQuery) (thread.InboxPage, error) {
-	q := inboxFilter{query}
-	request, err := c.inboxRequest(ctx, q)
-	if err != nil {
-		return thread.InboxPage{}, err
-	}
-	reply, err := c.temporal.ListWorkflow(ctx, request)
-	if err != nil {
-		return thread.InboxPage{}, c.explain(err, q.Graph, "")
-	}
-	asking, err := unlisted{c}.asking(ctx, q, request.GetQuery(), reply)
-	if err != nil {
-		return thread.InboxPage{}, err
-	}
-	page := thread.InboxPage{Questions: []thread.InboxItem{}, Next: base64.RawURLEncoding.EncodeToString(reply.GetNextPageToken())}
-	now := time.Now()
-	for _, info := range asking {
-		for _, item := range c.inboxItems(info) {
-			if q.selects(item, now) {
-				page.Questions = append(page.Questions, item)
-			}
-		}
-	}
-	slices.SortStableFunc(page.Questions, morePressing)
-	return page, nil
-}
-
-func (c *reader) inboxRequest(ctx context.Context, q inboxFilter) (*workflowservice.ListWorkflowExecutionsRequest, error) {
-	limit := cmp.Or(q.Limit, defaultList)
-	if limit < 0 || limit > mostInbox {
-		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: fmt.Sprintf("a page of %d threads is not one of 1 to %d", limit, mostInbox)}
-	}
-	token, err := base64.RawURLEncoding.DecodeString(q.Page)
-	if err != nil {
-		return nil, &thread.Error{Kind: thread.ErrBadInput, Message: "the page is not the Next of another one", Cause: err}
-	}
-	if err := listsQuestions(ctx, c); err != nil {
-		return nil, err
-	}
-	return &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: c.cfg.Namespace, PageSize: int32(limit), NextPageToken: token, Query: q.filter(time.Now()),
-	}, nil
-}
-
-// listsQuestions refuses a namespace whose index does not know of questions.
-func listsQuestions(ctx context.Context, c *reader) error {
-	has, err := c.hasAttributes(ctx)
-	if err == nil && !has.Inbox {
-		err = &thread.Error{Kind: thread.ErrBadInput,
-			Message: fmt.Sprintf("the namespace %q does not have the search attributes of questions", c.cfg.Namespace),
-			Do: fmt.Sprintf("Add them, for runs that start from then on: temporal operator search-attribute create"+
-				" --namespace %s --name %s --type KeywordList --name %s --type Datetime --name %s --type Keyword",
-				c.cfg.Namespace, protocol.AttributeApprovers, protocol.AttributeDue, protocol.AttributeRisk)}
-	}
-	return err
-}
-
-// asksPeople selects runs with open questions, of threads and of jobs, in the server's index.
-const asksPeople = "WorkflowType IN ('" + protocol.GraphWorkflow + "', '" + protocol.LeaderWorkflow + "') AND ExecutionStatus = 'Running' AND " +
-	protocol.AttributeQuestions + " > 0"
-
-// inboxFilter selects open questions in the server's index, and among what it finds.
-type inboxFilter struct{ thread.InboxQuery }
-
-// filter is the query of the server's index.
-func (q inboxFilter) filter(now time.Time) string {
-	filter := asksPeople
-	if q.Graph != "" {
-		filter += fmt.Sprintf(" AND %s = %s", protocol.AttributeGraph, quotedInQuery(q.Graph))
-	}
-	if asked := q.asked(); len(asked) > 0 {
-		var names []string
-		for _, name := range append(asked, protocol.AnyApprover) {
-			names = append(names, quotedInQuery(name))
-		}
-		filter += fmt.Sprintf(" AND %s IN (%s)", protocol.AttributeApprovers, strings.Join(names, ", "))
-	}
-	if q.Overdue {
-		filter += fmt.Sprintf(" AND %s < '%s'", protocol.AttributeDue, now.UTC().Format(time.RFC3339Nano))
-	}
-	return filter
-}
-
-// asked are the names that a question is to ask, none for any.
-func (q inboxFilter) asked() (names []string) {
-	if q.Approver != "" {
-		names = append(names, q.Approver)
-	}
-	if q.Group != "" {
-		names = append(names, "group:"+q.Group)
-	}
-	return names
-}
-
-// selects reports whether a question is one of those that are wanted: the index knows only what a thread asks in all.
-func (q inboxFilter) selects(item thread.InboxItem, now time.Time) bool {
-	if item.Question == "" {
-		return !q.Overdue // nobody knows whom it asks
-	}
-	asked := q.asked()
-	if len(asked) > 0 && !slices.ContainsFunc(item.Approvers, func(name string) bool { return slices.Contains(asked, name) }) {
-		return false
-	}
-	return !q.Overdue || !item.Due.IsZero() && item.Due.Before(now)
-}
-
-// inboxItems are what a thread asks.
-func (c *reader) inboxItems(info *workflowpb.WorkflowExecutionInfo) []thread.InboxItem {
-	th := thread.InboxItem{Thread: info.GetExecution().GetWorkflowId(), Graph: c.graphOf(info), Paused: c.pauseOf(info)}
-	th.Job = job.Of(th.Thread)
-	note, open := noteOf(c, info)
-	var items []thread.InboxItem
-	for _, q := range note.Questions {
-		item := th
-		item.Question, item.Node, item.Asks, item.Risk, item.Due, item.Silence = q.ID, q.Node, q.Asks, q.Risk, q.Due, q.Silence
-		item.Approvers, item.Votes, item.Need = q.Approvers, q.Votes, q.Need
-		items = append(items, item)
-	}
-	if more := open - len(items); more > 0 {
-		th.Open = more
-		items = append(items, th)
-	}
-	return items
-}
-
-// noteOf is what lists show of a run's questions, and how many are open.
-func noteOf(c *reader, info *workflowpb.WorkflowExecutionInfo) (note protocol.QuestionsNote, open int) {
-	attribute(info, protocol.AttributeQuestions, &open)
-	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
-		note = protocol.QuestionsNote{} // written with another converter: the number of questions is known all the same
-	}
-	return note, open
-}
-
-// morePressing orders by deadline, then by risk, and questions that are not known last.
-func morePressing(a, b thread.InboxItem) int {
-	known := func(i thread.InboxItem) int {
-		if i.Question == "" {
-			return 1
-		}
-		return 0
-	}
-	deadline := func(i thread.InboxItem) int {
-		if i.Due.IsZero() {
-			return 1
-		}
-		return 0
-	}
-	if order := cmp.Or(cmp.Compare(known(a), known(b)), cmp.Compare(deadline(a), deadline(b)), a.Due.Compare(b.Due)); order != 0 {
-		return order
-	}
-	switch {
-	case a.Risk.Above(b.Risk):
-		return -1
-	case b.Risk.Above(a.Risk):
-		return 1
-	}
-	return 0
 }

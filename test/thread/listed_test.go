@@ -2,8 +2,10 @@ package thread_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -87,8 +89,8 @@ func TestWhatAClientHasJustDoneIsListed(t *testing.T) {
 	}
 }
 
-// TestAPageOfTheInboxShowsNothingTwice: a question that the index has on a later page is not on the first one as well, although this
-// client has just caused it.
+// TestAPageOfTheInboxShowsNothingTwice: of questions that this client has just caused, and of which the index shows some while pages are
+// read, each is on one page, and no page is longer than asked for.
 func TestAPageOfTheInboxShowsNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := rig.NewServer(t)
@@ -108,6 +110,7 @@ func TestAPageOfTheInboxShowsNothingTwice(t *testing.T) {
 		for q := (thread.InboxQuery{Graph: asking.Name(), Limit: 2}); ; {
 			page, err := s.Inbox(t.Context(), q)
 			require.NoError(t, err)
+			require.LessOrEqual(t, len(page.Questions), 2)
 			for _, item := range page.Questions {
 				shown = append(shown, item.Thread)
 			}
@@ -117,5 +120,9 @@ func TestAPageOfTheInboxShowsNothingTwice(t *testing.T) {
 		}
 		slices.Sort(shown)
 		require.Equal(t, slices.Sorted(slices.Values(all)), shown)
+	}
+	for _, page := range []string{"!", "bm8", base64.RawURLEncoding.EncodeToString([]byte(`{"shown":[` + strings.Repeat("1,", 100) + `1]}`))} {
+		_, err := s.Inbox(t.Context(), thread.InboxQuery{Page: page})
+		require.ErrorIs(t, err, thread.ErrBadInput)
 	}
 }
