@@ -104,11 +104,7 @@ func (l *lease) Held() error {
 	if l.lostWhy != nil || l.info.HeartbeatTimeout <= 0 {
 		return l.lostWhy
 	}
-	sent := l.told
-	if sent.IsZero() {
-		sent = l.began
-	}
-	if taskrun.Elapsed(sent, time.Now()) >= l.allowance() {
+	if taskrun.Elapsed(l.heardAt(), time.Now()) >= l.allowance() {
 		l.end(graphadapter.ErrFenced)
 	}
 	return l.lostWhy
@@ -126,6 +122,25 @@ func (l *lease) Confirm(ctx context.Context) error {
 		}
 	}
 	return l.Held()
+}
+
+// heardAt is when the newest heartbeat was sent that counts, for who has the lock.
+func (l *lease) heardAt() time.Time {
+	if l.told.IsZero() {
+		return l.began
+	}
+	return l.told
+}
+
+// mostWait bounds a heartbeat by what is left of the lease: to send it again sooner would ask a busy server for more, and win nothing. One
+// that is sent behind the lease's end has a second.
+func (l *lease) mostWait() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if left := l.leaseFrom(l.heardAt()); left > 0 {
+		return left
+	}
+	return time.Second
 }
 
 func (l *lease) beat(ctx context.Context) {
@@ -153,11 +168,7 @@ func (l *lease) Send(ctx context.Context) error {
 	if lost := l.Lost(); lost != nil && !isSuspended(lost) {
 		return lost
 	}
-	bound := l.info.HeartbeatTimeout / 2
-	if bound <= 0 {
-		bound = time.Second
-	}
-	sendCtx, cancel := context.WithTimeout(ctx, bound)
+	sendCtx, cancel := context.WithTimeout(ctx, l.mostWait())
 	defer cancel()
 	sent := time.Now()
 	err := l.client.RecordActivityHeartbeat(storage.Inline(sendCtx), l.info.TaskToken, l.signed(l.details())...)
@@ -256,10 +267,7 @@ func (l *lease) renew(sent time.Time) {
 func (l *lease) silence() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.told.IsZero() {
-		return time.Since(l.began)
-	}
-	return time.Since(l.told)
+	return time.Since(l.heardAt())
 }
 
 // Lost implements host.Server: it says why the task is no longer ours; nil while it is.

@@ -35,3 +35,18 @@ func TestWhoIsToldThatItIsOverIsOver(t *testing.T) {
 		t.Errorf("the node goes on: %v", err)
 	}
 }
+
+// TestAHeartbeatIsWaitedForAsLongAsTheLease: to send it again sooner would ask a busy server for more.
+func TestAHeartbeatIsWaitedForAsLongAsTheLease(t *testing.T) {
+	l := &lease{info: activity.Info{HeartbeatTimeout: time.Hour}, began: time.Now().Add(-20 * time.Minute)}
+	for _, step := range []struct {
+		renewed, want time.Duration
+	}{{-1, 34 * time.Minute}, {10 * time.Minute, 44 * time.Minute}, {2 * time.Hour, time.Second}} {
+		if step.renewed >= 0 {
+			l.renew(time.Now().Add(-step.renewed))
+		}
+		if got := l.mostWait(); got > step.want || got < step.want-time.Minute {
+			t.Errorf("renewed %v ago, a heartbeat waits for %v, want %v", step.renewed, got, step.want)
+		}
+	}
+}

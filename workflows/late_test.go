@@ -1,24 +1,45 @@
 package workflows_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/workflows/protocol"
 )
 
-// TestWhoIsLateIsGivenMoreTime: a run that is begun late, as nobody was there or all were busy, gives its tasks' heartbeats as
-// much more time; one that is begun at once does not.
+// TestWhoIsLateIsGivenMoreTime: a run that is begun late, as nobody was there or all were busy, gives the heartbeats of its tasks, or of its
+// first segment, as much more time; one that is begun at once does not.
 func TestWhoIsLateIsGivenMoreTime(t *testing.T) {
-	t.Parallel()
+	for mode, in := range map[string]protocol.GraphInput{
+		"sync": {}, "fused": {Fused: true}, "async": {Durability: graphadapter.DurabilityAsync}, "exit": {Durability: graphadapter.DurabilityExit},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			lateIsGivenMoreTime(t, in)
+		})
+	}
+}
+
+func lateIsGivenMoreTime(t *testing.T, in protocol.GraphInput) {
 	const idle, most = steady, 1500 * time.Millisecond
 	r := newRig(t)
-	g := crowdGraph(2, &crowd{})
+	g := graph("slow", map[string]graphadapter.Node{"a": {Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		select {
+		case <-time.After(time.Second): // longer than a segment stays within its workflow task
+		case <-ctx.Done():
+		}
+		return writes("log", []string{"a"}), ctx.Err()
+	}}}, []string{"a"}, to(pregel.Start, "a"))
 	thread := testserver.Queue(t)
-	run := r.start(thread, protocol.GraphInput{Graph: g.Spec.Name, Spec: g.Spec, Input: input(`{}`)}) // there is no worker yet
+	in.Graph, in.Spec, in.Input = g.Spec.Name, g.Spec, input(`{}`)
+	run := r.start(thread, in)
+	<-time.After(300 * time.Millisecond) // there is no worker yet
 	r.work(g)
 	r.finished(run)
 	var started, begun time.Time

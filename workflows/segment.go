@@ -228,6 +228,7 @@ func (s *segments) execute(ctx workflow.Context) {
 	s.inputs.shortenSegment(ctx, &under.request, &s.spec, s.in.Spec)
 	under.activity = workflow.ExecuteActivity(under.ctx, segment.SegmentActivity, under.request)
 	under.request = segment.Request{} // a loop that is as large as the run is not kept
+	s.tasks.late /= 2                 // nothing tells how late the next one is
 }
 
 // request is a segment's, without the run.
@@ -250,7 +251,7 @@ func (s *segments) activityOptions(first *pregel.Task) workflow.ActivityOptions 
 		// As with a task's activity: an engine that now comes to another place gives another id on replay.
 		ActivityID:          fmt.Sprintf("segment %d/%s", s.count, protocol.ActivityID(first)),
 		StartToCloseTimeout: attemptBound,
-		HeartbeatTimeout:    s.lostAfter,
+		HeartbeatTimeout:    s.lostAfter + s.tasks.patience(),
 		WaitForCancellation: true,
 		RetryPolicy:         retries(),
 		Summary:             fmt.Sprintf("steps from %d", s.loop.Step()),

@@ -218,8 +218,12 @@ func (t *tasks) heartbeatTimeout() time.Duration {
 	if wide := t.wide(); wide > heartbeatFanOut {
 		beat = t.lostAfter * time.Duration(wide) / heartbeatFanOut
 	}
-	// Few milliseconds late is what is late on an idle machine.
-	return beat + (heartbeatLate * t.late).Truncate(100*time.Millisecond)
+	return beat + t.patience()
+}
+
+// patience is how much longer than that the server is given where results come late. A few milliseconds are late on an idle machine.
+func (t *tasks) patience() time.Duration {
+	return (heartbeatLate * t.late).Truncate(100 * time.Millisecond)
 }
 
 func (t *tasks) activityOptions(task *pregel.Task) workflow.ActivityOptions {
