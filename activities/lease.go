@@ -18,6 +18,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/host"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/clip"
 	"superstep.dev/thread/storage"
 )
 
@@ -33,11 +34,12 @@ type lease struct {
 	began   time.Time         // when the execution began, which is a heartbeat to the server
 	before  graphadapter.Beat // the last heartbeat of the executions before this one, as far as it is stored
 
-	mu      sync.Mutex
-	expiry  *time.Timer // ends the held context before the server gives the task away
-	told    time.Time   // when the newest heartbeat was sent that the server replied to; zero before the first
-	lostWhy error       // why the task is no longer ours
-	cancel  context.CancelCauseFunc
+	mu       sync.Mutex
+	expiry   *time.Timer // ends the held context before the server gives the task away
+	told     time.Time   // when the newest heartbeat was sent that the server replied to; zero before the first
+	lostWhy  error       // why the task is no longer ours
+	unstored string      // why the result is held back: see graphadapter.Progress
+	cancel   context.CancelCauseFunc
 }
 
 // hold beats until released, from a third of the heartbeat timeout on: a short node pays nothing. The returned context
@@ -176,13 +178,13 @@ func (l *lease) Send(ctx context.Context) error {
 }
 
 // hand hands a result of about that size to the server while the task is still held, where it goes by reference: a storage may be away
-// for longer than the server waits for a heartbeat, and what the node did would be for nothing. It returns activity.ErrResultPending
-// when the server has the result, nil when it is to be returned as any other, or why the task is not held any more.
+// for longer than the server waits for a heartbeat, and what the node did would be for nothing. Heartbeats say so meanwhile. It returns
+// activity.ErrResultPending when the server has the result, nil when it is to be returned as any other, or why the task is not held any more.
 func (l *lease) hand(held context.Context, encodes converter.DataConverter, result any, size int) error {
 	if !storage.Refers(encodes, size) {
 		return nil
 	}
-	for {
+	for wait := storeAgain; ; wait = min(2*wait, storeLate) {
 		err := l.client.CompleteActivity(storage.Within(held, l.info.Namespace, l.info.WorkflowExecution.ID), l.info.TaskToken, result, nil)
 		var away *storage.Error
 		switch {
@@ -192,16 +194,23 @@ func (l *lease) hand(held context.Context, encodes converter.DataConverter, resu
 			return nil // the server says why when it is returned
 		}
 		activity.GetLogger(held).Warn("the result waits until it can be stored", "error", err)
+		l.mu.Lock()
+		l.unstored = clip.Line(err.Error())
+		l.mu.Unlock()
 		select {
 		case <-held.Done():
 			return context.Cause(held)
-		case <-time.After(storeAgain):
+		case <-time.After(wait):
 		}
 	}
 }
 
-// storeAgain is the wait after a heartbeat that got no answer.
-const storeAgain = 50 * time.Millisecond
+// storeAgain is the wait after a heartbeat that got no answer, and the first one before a result is stored again; storeLate is the longest
+// of those.
+const (
+	storeAgain = 50 * time.Millisecond
+	storeLate  = 2 * time.Second
+)
 
 // Store implements host.Server: it stores the newest details, however often it takes while the task is ours: a server that is slow or away for a
 // moment is no failure of the node.

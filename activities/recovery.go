@@ -72,12 +72,15 @@ func duplicates(ctx context.Context, graph string) func(effect string) {
 	}
 }
 
-// signed returns the details of a heartbeat with the time at which it is sent.
+// signed returns the details of a heartbeat with the time at which it is sent, and why a result is held back.
 func (l *lease) signed(details []any) []any {
 	progress, ok := details[0].(graphadapter.Progress)
 	if !ok {
 		return details
 	}
 	progress.Beat = graphadapter.Beat{By: l.info.Attempt, At: l.Now().UnixMilli()}
+	l.mu.Lock()
+	progress.Unstored = l.unstored
+	l.mu.Unlock()
 	return append([]any{progress}, details[1:]...)
 }

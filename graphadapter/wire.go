@@ -58,6 +58,9 @@ type Progress struct {
 	Returns int `json:"returns,omitempty"`
 	// Settling is what a compensation waits for, nil when it does not wait.
 	Settling *Settling `json:"settling,omitempty"`
+	// Unstored says why what the task has returned cannot be stored now, in one line of at most 300 bytes; "" when nothing is held back
+	// for that.
+	Unstored string `json:"unstored,omitempty"`
 	// Beat is the heartbeat's own.
 	Beat Beat `json:"beat,omitzero"`
 }

@@ -46,7 +46,7 @@ type View struct {
 	Paused *PauseView `json:"paused,omitempty"`
 	// Cancel is how the run was cancelled, also while it undoes its effects; nil for one that was not, or plainly.
 	Cancel *CancelView `json:"cancel,omitempty"`
-	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost.
+	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost, a storage is away.
 	Problem string    `json:"problem,omitempty"`
 	Started time.Time `json:"started"`
 	// Closed and Expires are zero while the run is open; a closed thread is gone after Expires.

@@ -43,14 +43,23 @@ func (c *reader) show(ctx context.Context, last *lastRun) (v thread.View, err er
 // settling is what a compensation under way waits for, nil when none waits.
 func (c *reader) settling(last *lastRun) *thread.SettleView {
 	for _, a := range last.described.GetPendingActivities() {
-		var kept graphadapter.Progress
-		if a.GetActivityType().GetName() != taskrun.CompensateActivity ||
-			c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil || kept.Settling == nil {
+		if a.GetActivityType().GetName() != taskrun.CompensateActivity {
 			continue
 		}
-		return kept.Settling
+		if kept := c.progressOf(a); kept.Settling != nil {
+			return kept.Settling
+		}
 	}
 	return nil
+}
+
+// progressOf is what the newest heartbeat of an activity says, as far as it can be read here.
+func (c *reader) progressOf(a *workflowpb.PendingActivityInfo) graphadapter.Progress {
+	var kept graphadapter.Progress
+	if a.GetHeartbeatDetails() == nil || c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
+		return graphadapter.Progress{}
+	}
+	return kept
 }
 
 func (c *reader) viewOf(last *lastRun) thread.View {
@@ -158,6 +167,9 @@ func (c *reader) problem(ctx context.Context, last *lastRun) (string, error) {
 				codec.Message(c.cfg.DataConverter, failure)), nil
 		case a.GetAttempt() > 3:
 			return fmt.Sprintf("%s was started %d times: its workers get lost", a.GetActivityType().GetName(), a.GetAttempt()), nil
+		}
+		if held := c.progressOf(a).Unstored; held != "" {
+			return fmt.Sprintf("%s has ended, and its worker holds the result until it can be stored: %s", a.GetActivityType().GetName(), held), nil
 		}
 	}
 	return "", nil

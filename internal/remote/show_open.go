@@ -78,10 +78,10 @@ func newestEffects(known, underWay []thread.EffectView) []thread.EffectView {
 func (c *reader) effectsUnderWay(last *lastRun) []thread.EffectView {
 	var out []thread.EffectView
 	for _, a := range last.described.GetPendingActivities() {
-		var kept graphadapter.Progress
-		if a.GetActivityType().GetName() == segment.SegmentActivity || c.cfg.DataConverter.FromPayloads(a.GetHeartbeatDetails(), &kept) != nil {
+		if a.GetActivityType().GetName() == segment.SegmentActivity {
 			continue
 		}
+		kept := c.progressOf(a)
 		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
 		for _, key := range slices.Sorted(maps.Keys(kept.Tasks)) {
 			out = append(out, effectsOf([]pregel.TaskLedger{{Node: node, Ledger: kept.Tasks[key]}})...)

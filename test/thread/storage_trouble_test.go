@@ -130,9 +130,7 @@ func TestAStorageInTrouble(t *testing.T) {
 			for mode := range runs {
 				awaitTrouble(t, s.Server, at, of(s.Client, mode).ID(), c.reason)
 				stillRuns(t, s, of(s.Client, mode).ID())
-				if c.get != nil { // else a worker has what the run is to get
-					awaitProblem(t, s, of(s.Client, mode).ID(), c.reason)
-				}
+				awaitProblem(t, s, of(s.Client, mode).ID(), c.reason)
 			}
 			at.trouble.Store(nil)
 
