@@ -146,10 +146,13 @@ func Refers(c converter.DataConverter, bytes int) bool {
 // [Storage.Converter].
 func Takes(c converter.DataConverter, bytes int) int {
 	if s, ok := c.(*storing); ok && s.storage != nil {
-		return min(bytes, s.storage.threshold)
+		return min(bytes, max(s.storage.threshold, mostReference))
 	}
 	return bytes
 }
+
+// mostReference is what a reference takes, in bytes.
+const mostReference = 600
 
 // Fill fills in all that a message of the server's refers to, for a converter of a [Storage.Converter]; with any other one it does nothing.
 func Fill(ctx context.Context, c converter.DataConverter, m proto.Message) error {

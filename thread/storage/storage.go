@@ -22,9 +22,11 @@ const (
 
 // Options shape a [Storage]. The zero value has the defaults.
 type Options struct {
-	// Threshold is the size in bytes from which a payload goes by reference; 0 means [DefaultThreshold].
+	// Threshold is the size in bytes from which a payload goes by reference; 0 or less means [DefaultThreshold]. A reference takes 300 to
+	// 600 bytes itself.
 	Threshold int
-	// CacheBytes is what is kept in memory of objects, and once more of values that others may go on from; 0 means [DefaultCacheBytes].
+	// CacheBytes is what is kept in memory of objects, and once more of values that others may go on from; 0 or less means
+	// [DefaultCacheBytes].
 	CacheBytes int
 }
 
@@ -43,7 +45,7 @@ type Storage struct {
 
 // New returns a storage that keeps its values in o.
 func New(o Objects, opts Options) *Storage {
-	return &Storage{objects: newObjects(o, cmp.Or(opts.CacheBytes, DefaultCacheBytes)), threshold: cmp.Or(opts.Threshold, DefaultThreshold)}
+	return &Storage{objects: newObjects(o, cmp.Or(max(0, opts.CacheBytes), DefaultCacheBytes)), threshold: cmp.Or(max(0, opts.Threshold), DefaultThreshold)}
 }
 
 // Where names the place of the storage, for people.

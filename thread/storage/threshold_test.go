@@ -35,8 +35,8 @@ func ofSize(t *testing.T, size int) []byte {
 func TestTheThreshold(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, 16<<10, storage.DefaultThreshold, "which the documentation names")
-	for _, set := range []int{0, storage.DefaultThreshold, 1000, 100_000} {
-		edge := cmp.Or(set, storage.DefaultThreshold)
+	for _, set := range []int{-1, 0, storage.DefaultThreshold, 1000, 100_000} {
+		edge := cmp.Or(max(0, set), storage.DefaultThreshold)
 		for _, size := range []int{edge - 1, edge, edge + 1} {
 			t.Run(fmt.Sprintf("%d bytes at %d", size, set), func(t *testing.T) {
 				t.Parallel()
@@ -65,6 +65,7 @@ func TestTheThreshold(t *testing.T) {
 				var back []byte
 				require.NoError(t, c.FromPayload(one, &back))
 				assert.Equal(t, value, back)
+				assert.LessOrEqual(t, proto.Size(one), storage.Takes(c, size)+len("metadata encoding binary/plain")+20, "what goes as it is has its encoding beside it")
 			})
 		}
 	}
