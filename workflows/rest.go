@@ -95,8 +95,9 @@ func (r *run) awaitNews(ctx workflow.Context, condition func() bool) {
 		again = err == nil && !condition() && !over()
 	}
 	if over() {
-		GiveWay(ctx) // an input that was accepted by then counts
-		r.idled = !r.mayGoOn() && len(r.inbox.edits) == 0
+		_ = workflow.Await(ctx, func() bool { return condition() || r.taking == 0 }) // who came in time has perhaps to wait for a gate
+		GiveWay(ctx)                                                                 // an input that was accepted by then counts
+		r.idled = r.taking == 0 && !r.mayGoOn() && len(r.inbox.edits) == 0
 	}
 }
 
