@@ -18,6 +18,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/acked"
 	"superstep.dev/internal/codec"
+	"superstep.dev/internal/lateness"
 	"superstep.dev/internal/nexttask"
 	"superstep.dev/internal/sdklog"
 	"superstep.dev/internal/serving"
@@ -295,11 +296,15 @@ func (w *Worker) Run(ctx context.Context) error {
 //   - Where a [Client] of the same process is given the same Temporal client, [Thread.Invoke] of a new thread is begun by that worker at
 //     once, and its end is known from the server's reply to the worker, so that nobody waits on the way through the server's queue. With a
 //     storage or a data converter that is so if the options are [Encoded] and both are given the FailureConverter.
+//   - Where the server hands out tasks late, as it or the workers are busy, nodes that begin then have more time for their heartbeats, up to
+//     a second and a half. Without it that is so where a run begins late only.
 //
 // Nothing else differs. Programs made with package cli dial so.
 //
 //	c, err := client.Dial(superstep.Watched(client.Options{}))
-func Watched(o client.Options) client.Options { return nexttask.Options(acked.Watched(o)) }
+func Watched(o client.Options) client.Options {
+	return lateness.Options(nexttask.Options(acked.Watched(o)))
+}
 
 // Encoded completes the options of a Temporal client that has a data converter with a codec, so that nothing of a run is
 // stored or logged as plain text: the texts and details of errors go through the data converter too, which Temporal's

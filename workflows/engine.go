@@ -22,6 +22,7 @@ type engine struct {
 	served *graphadapter.Graph
 	// lostAfter is after how much silence a task's worker counts as lost: a setting of the worker that decides now, which no replay compares.
 	lostAfter time.Duration
+	lateNow   func() time.Duration // see Config.Late
 	thread    *pregel.Thread
 	// newest is the thread's newest state while an invocation goes on with an earlier one; nil otherwise.
 	newest  *pregel.Thread

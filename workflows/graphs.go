@@ -49,6 +49,8 @@ type Config struct {
 	Leaders []Leader
 	// LostAfter is after how much silence a worker is taken for lost; 0 for [DefaultLostAfter].
 	LostAfter time.Duration
+	// Late is how late workflow tasks come to the worker now; nil for never. It must not block.
+	Late func() time.Duration
 	// NextTask has the next workflow task of a thread's run follow the one that it is in. It is called where a worker has said that it can
 	// ([segment.Result].Follows), and must not block.
 	NextTask func(namespace, thread string)
@@ -86,6 +88,9 @@ type Values interface {
 // NewGraphs returns the workflows over these graphs.
 func NewGraphs(graphs []*graphadapter.Graph, cfg Config) *Graphs {
 	cfg.LostAfter = cmp.Or(cfg.LostAfter, DefaultLostAfter)
+	if cfg.Late == nil {
+		cfg.Late = func() time.Duration { return 0 }
+	}
 	g := &Graphs{cfg: cfg, byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{}}
 	for _, graph := range graphs {
 		g.byName[graph.Spec.Name] = graph

@@ -30,7 +30,7 @@ type run struct {
 // newRun is the run of that input on this worker.
 func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *counted) (*run, beginning) {
 	info := workflow.GetInfo(ctx)
-	e := &engine{in: in, sink: g.cfg.Sink, status: protocol.StatusRunning, served: g.byName[in.Graph], lostAfter: g.cfg.LostAfter,
+	e := &engine{in: in, sink: g.cfg.Sink, status: protocol.StatusRunning, served: g.byName[in.Graph], lostAfter: g.cfg.LostAfter, lateNow: g.cfg.Late,
 		checkpoints: checkpointLog{run: info.WorkflowExecution.RunID, lines: in.Lines}}
 	if in.Carried == nil {
 		in.Life.Refused = nil // of the run before

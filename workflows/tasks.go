@@ -221,9 +221,11 @@ func (t *tasks) heartbeatTimeout() time.Duration {
 	return beat + t.patience()
 }
 
-// patience is how much longer than that the server is given where results come late. A few milliseconds are late on an idle machine.
+// patience is how much longer than that the server is given where results come late, or workflow tasks do now. A few milliseconds are late
+// on an idle machine.
 func (t *tasks) patience() time.Duration {
-	return (heartbeatLate * t.late).Truncate(100 * time.Millisecond)
+	late := min(max(t.late, t.lateNow()), maxLate)
+	return (heartbeatLate * late).Truncate(100 * time.Millisecond)
 }
 
 func (t *tasks) activityOptions(task *pregel.Task) workflow.ActivityOptions {

@@ -40,6 +40,7 @@ var arrows = []arrow{
 	{from: "internal/files"},
 	{from: "internal/delta"},
 	{from: "internal/calendar"},
+	{from: "internal/lateness", theirs: append([]string{"google.golang.org/grpc/..."}, temporal...)},
 	{from: "internal/nexttask", theirs: append([]string{"google.golang.org/grpc/..."}, temporal...)},
 	{from: "internal/acked", ours: []string{"internal/nexttask"}, theirs: append([]string{"google.golang.org/grpc/...", "google.golang.org/protobuf/proto"}, temporal...)},
 	{from: "graphadapter/pregel"},
@@ -165,11 +166,11 @@ var arrows = []arrow{
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
 	{
 		from: "internal/serving",
-		ours: []string{"thread/...", "internal/remote", "internal/codec", "internal/history", "internal/attributes", "internal/nexttask", "internal/tracing", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
+		ours: []string{"thread/...", "internal/remote", "internal/codec", "internal/history", "internal/attributes", "internal/lateness", "internal/nexttask", "internal/tracing", "graphadapter/...", "workflows/...", "activities", "approval", "job"}, theirs: temporal,
 	},
 	{
 		from: "",
-		ours: []string{"store", "thread/...", "message", "graphadapter/...", "approval", "job", "activities", "workflows/...", "internal/acked", "internal/nexttask", "internal/attributes", "internal/clip", "internal/codec", "internal/draw",
+		ours: []string{"store", "thread/...", "message", "graphadapter/...", "approval", "job", "activities", "workflows/...", "internal/acked", "internal/lateness", "internal/nexttask", "internal/attributes", "internal/clip", "internal/codec", "internal/draw",
 			"internal/guard", "internal/jsonfit", "internal/memory", "internal/nearest", "internal/remote", "internal/runtime", "internal/sdklog", "internal/serving", "internal/tracing"},
 		theirs: append([]string{"github.com/google/uuid", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/..."}, temporal...),
 	},

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/internal/attributes"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/history"
+	"superstep.dev/internal/lateness"
 	"superstep.dev/internal/nexttask"
 	"superstep.dev/internal/remote"
 	"superstep.dev/internal/tracing"
@@ -63,7 +64,7 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 			return found, err
 		}
 		runs := workflows.Config{Values: inputs, Notices: cfg.Notify != nil, Heads: cfg.AuditSigner,
-			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, LostAfter: cfg.LostAfter, Find: find, NextTask: nexttask.Want}
+			Governs: cfg.Gate.Governs, May: mayOf(cfg.Gate), Leaders: cfg.Leaders, LostAfter: cfg.LostAfter, Late: lateness.Now, Find: find, NextTask: nexttask.Want}
 		if cfg.Tracer != nil {
 			runs.Spans = cfg.Tracer
 		}
