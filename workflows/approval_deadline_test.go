@@ -111,6 +111,8 @@ func TestApprovalDeadlineStays(t *testing.T) {
 	stop := r.work(paymentGraph(action))
 	thread := r.queue
 	run := r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`), ContinueAt: &protocol.ContinueAt{Events: 1}})
+	r.asks(thread, 1)
+	r.handled(thread)
 	due := r.asks(thread, 1).Approvals[0].Due
 	r.continued(thread, run.GetRunID())
 	if now := r.asks(thread, 1).Approvals[0].Due; !now.Equal(due) {

@@ -68,6 +68,16 @@ func (r *rig) waitsForEvents(thread string, n int) protocol.State {
 	})
 }
 
+// handled waits until the run has handled its history. Before that, a query of a worker that does not have the run in memory tells what comes
+// of all events at the time of the last workflow task, and the task that handles them is later.
+func (r *rig) handled(thread string) {
+	r.t.Helper()
+	await(r.t, "the end of the workflow task", func() bool {
+		d, err := r.client.DescribeWorkflowExecution(r.ctx, thread, "")
+		return err == nil && d.GetPendingWorkflowTask() == nil
+	}, func() any { return nil })
+}
+
 func word(s string) pregel.Value { return pregel.Value(fmt.Sprintf("%q", s)) }
 
 func (r *rig) logIs(run interface {

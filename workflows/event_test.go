@@ -310,6 +310,8 @@ func TestAContinuedWaitEndsInTime(t *testing.T) {
 	r.work(waitingGraph(waitsFor(15*time.Second, "paid"), says("right")))
 	thread := testserver.Queue(t)
 	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: always})
+	r.waitsForEvents(thread, 1)
+	r.handled(thread)
 	before := r.waitsForEvents(thread, 1).Due
 	r.continued(thread, run.GetRunID())
 	if now := r.waitsForEvents(thread, 1).Due; len(now) != 1 || !now[0].At.Equal(before[0].At) {
