@@ -58,7 +58,8 @@ type rig struct {
 	// gate and notifier are those of the workers that are started next.
 	gate     *approval.Gate
 	notifier approval.Notifier
-	live     activities.Live // nil: nobody listens
+	late     func() time.Duration // theirs too
+	live     activities.Live      // nil: nobody listens
 	// follows says that the workers' connection has workflow tasks follow each other, as that of superstep.Watched.
 	follows bool
 }
@@ -82,7 +83,7 @@ func (r *rig) work(graphs ...*graphadapter.Graph) (stop func()) {
 		Identity: "test", StickyScheduleToStartTimeout: time.Second, WorkerStopTimeout: patience, DeadlockDetectionTimeout: raced,
 	})
 	inputs := activities.NewInputs(0, r.replaying(graphs...))
-	workflows.NewGraphs(graphs, workflows.Config{Values: inputs, LostAfter: steady, NextTask: nexttask.Want}).Register(w)
+	workflows.NewGraphs(graphs, workflows.Config{Values: inputs, LostAfter: steady, Late: r.late, NextTask: nexttask.Want}).Register(w)
 	follows := r.follows
 	activities.NewNodes(r.client, graphs).WithInputs(inputs).WithNextTask(func() bool { return follows }).WithGate(r.gate).WithNotifier(r.notifier).Publishing(r.live).Register(w)
 	if err := w.Start(); err != nil {

@@ -54,9 +54,9 @@ func (c unlisted) runs(ctx context.Context) (map[string]*workflowpb.WorkflowExec
 	return all, group.Wait()
 }
 
-// asking adds to a page of the inbox, of so many runs, those of the client's changes that select finds there, and no earlier page has shown.
-// They come before the index's pages: the index may have them anywhere or not yet, and would show them twice, or never, when it caught up
-// from one page to the next.
+// asking are runs that this client has changed, that ask what the inbox is asked for, and that no earlier page has shown: so many at most,
+// which at notes as shown. They come before the index's pages: the index may have them anywhere or not yet, and would show them twice, or
+// never, when it caught up from one page to the next.
 func (c unlisted) asking(changed map[string]*workflowpb.WorkflowExecutionInfo, q inboxFilter, at *inboxPlace, most int) (asking []*workflowpb.WorkflowExecutionInfo) {
 	if len(at.Index) > 0 {
 		return nil
