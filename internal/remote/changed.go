@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,25 +51,6 @@ func (c unlisted) runs(ctx context.Context) (map[string]*workflowpb.WorkflowExec
 		})
 	}
 	return all, group.Wait()
-}
-
-// asking are runs that this client has changed, that ask what the inbox is asked for, and that no earlier page has shown: so many at most,
-// which at notes as shown. They come before the index's pages: the index may have them anywhere or not yet, and would show them twice, or
-// never, when it caught up from one page to the next.
-func (c unlisted) asking(changed map[string]*workflowpb.WorkflowExecutionInfo, q inboxFilter, at *inboxPlace, most int) (asking []*workflowpb.WorkflowExecutionInfo) {
-	if len(at.Index) > 0 {
-		return nil
-	}
-	for _, id := range slices.Sorted(maps.Keys(changed)) {
-		if len(asking) == most || len(at.Shown) == mostChanged {
-			break
-		}
-		if info := changed[id]; q.matches(info) && !at.hasShown(id) {
-			asking = append(asking, info)
-			at.Shown = append(at.Shown, shownAs(id))
-		}
-	}
-	return asking
 }
 
 // matches is [inboxFilter.filter] for a run that the index was not asked for.

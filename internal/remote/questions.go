@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func (c *reader) Inbox(ctx context.Context, query thread.InboxQuery) (thread.Inb
 	if err != nil {
 		return thread.InboxPage{}, err
 	}
-	asking := unlisted{c}.asking(changed, q, &at, limit)
+	asking := at.ahead(changed, q, limit)
 	page := thread.InboxPage{Questions: []thread.InboxItem{}, Next: at.String()}
 	if left := limit - len(asking); left > 0 {
 		reply, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
@@ -77,7 +78,7 @@ func (c *reader) Inbox(ctx context.Context, query thread.InboxQuery) (thread.Inb
 }
 
 // inboxPlace is where a page of the inbox begins: where the index goes on, nil before its first page, and which threads stood before
-// its pages (see [unlisted.asking]). Shown is bounded by mostChanged.
+// its pages (see ahead). Shown is bounded by mostChanged.
 type inboxPlace struct {
 	Index []byte        `json:"index,omitempty"`
 	Shown []shownThread `json:"shown,omitempty"`
@@ -91,10 +92,29 @@ func shownAs(id string) shownThread {
 	return shownThread(binary.BigEndian.Uint64(sum[:]))
 }
 
-func (p inboxPlace) hasShown(id string) bool { return slices.Contains(p.Shown, shownAs(id)) }
+func (p *inboxPlace) hasShown(id string) bool { return slices.Contains(p.Shown, shownAs(id)) }
+
+// ahead are runs that this client has changed, that ask what the inbox is asked for, and that no earlier page has shown: so many at most,
+// which p notes as shown. They come before the index's pages: the index may have them anywhere or not yet, and would show them twice, or
+// never, when it caught up from one page to the next.
+func (p *inboxPlace) ahead(changed map[string]*workflowpb.WorkflowExecutionInfo, q inboxFilter, most int) (asking []*workflowpb.WorkflowExecutionInfo) {
+	if len(p.Index) > 0 {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		if len(asking) == most || len(p.Shown) == mostChanged {
+			break
+		}
+		if info := changed[id]; q.matches(info) && !p.hasShown(id) {
+			asking = append(asking, info)
+			p.Shown = append(p.Shown, shownAs(id))
+		}
+	}
+	return asking
+}
 
 // String is the text that [inboxPlaceOf] reads.
-func (p inboxPlace) String() string {
+func (p *inboxPlace) String() string {
 	text, _ := json.Marshal(p) // bytes and numbers
 	return base64.RawURLEncoding.EncodeToString(text)
 }
