@@ -183,7 +183,7 @@ func (c *Client) Update(ctx context.Context, r thread.UpdateRequest) (thread.Sta
 	return c.threads.UpdateState(ctx, nil, r)
 }
 
-// Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork]. With Still nothing
+// Fork begins a run from an earlier checkpoint of a thread, and returns when it is accepted; see [Thread.Fork]. With Copy nothing
 // runs: see [Thread.Copy].
 //
 // Errors: ErrNotFound; without As ErrRunning while a run is under way; ErrBadInput when the new thread exists already;

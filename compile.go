@@ -110,7 +110,7 @@ func (c *compiler) checkNodeOptions(n nodeDecl) {
 	}
 	if !n.subgraph {
 		if o.memory != nil {
-			c.fail(n.name, n.call, "WithMemory is for subgraphs")
+			c.fail(n.name, n.call, "WithSubgraphMemory is for subgraphs")
 		}
 		return
 	}

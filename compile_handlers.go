@@ -47,7 +47,7 @@ func (c *compiler) checkDefaults() {
 			c.fail("", d.call, "WithApproval is no default: give it to the nodes concerned")
 		}
 		if d.options.late || d.options.taskQueue != "" || d.options.memory != nil {
-			c.fail("", d.call, "WithDefer, WithTaskQueue and WithMemory are no defaults: give them to the nodes concerned")
+			c.fail("", d.call, "WithDefer, WithTaskQueue and WithSubgraphMemory are no defaults: give them to the nodes concerned")
 		}
 		if problem := policyProblem(d.options); problem != "" {
 			c.fail("", d.call, "the node defaults: %s", problem)

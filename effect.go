@@ -32,15 +32,15 @@ const (
 	TargetNone = ledger.TargetNone
 )
 
-// AfterLoss is what an [Effect] wants done when a worker was lost with a call of it, and the target does not have the write.
-type AfterLoss = ledger.Loss
+// OnLoss is what an [Effect] wants done when a worker was lost with a call of it, and the target does not have the write.
+type OnLoss = ledger.Loss
 
 const (
-	// AfterLossRepeat: what Target says. It is the zero value.
-	AfterLossRepeat = ledger.LossRepeat
-	// AfterLossAsk: a person decides. A worker that is lost may be frozen and go on when it thaws, with a call that nothing
+	// OnLossRepeat: what Target says. It is the zero value.
+	OnLossRepeat = ledger.LossRepeat
+	// OnLossAsk: a person decides. A worker that is lost may be frozen and go on when it thaws, with a call that nothing
 	// stops which does not go through a [GuardedTransport]. A call that failed is no lost one.
-	AfterLossAsk = ledger.LossAsk
+	OnLossAsk = ledger.LossAsk
 )
 
 // FindingStatus is what an [Effect]'s Lookup found.
@@ -78,9 +78,9 @@ type Effect[P, R any] struct {
 	Version string
 	// Target is what the outside guarantees; it has to be stated.
 	Target EffectTarget
-	// AfterLoss is for TargetLookupOnly: whether a person is asked after a worker was lost with a call, when the target, asked
+	// OnLoss is for TargetLookupOnly: whether a person is asked after a worker was lost with a call, when the target, asked
 	// again after the call timeout and the settle time, still does not have it. It is also about undoing.
-	AfterLoss AfterLoss
+	OnLoss OnLoss
 	// Do makes the write. It has to hand key to the target, and to give ctx to what sends: over HTTP a client with a
 	// [GuardedTransport]; else ask [CheckCall] right before. A receipt says that the write is there.
 	// After an error it may be there or not, and is looked up before anything else; wrap an error in [Permanent] when
@@ -189,10 +189,10 @@ func (e *Effect[P, R]) problem() error {
 		return fmt.Errorf("the Version of effect %q has %d bytes, the most is %d", e.Name, len(e.Version), approval.MaxName)
 	case e.Target == TargetLookupOnly && e.Lookup == nil:
 		return fmt.Errorf("effect %q has TargetLookupOnly but no Lookup", e.Name)
-	case !e.AfterLoss.Valid():
-		return fmt.Errorf("the AfterLoss of effect %q is %q: superstep.AfterLossRepeat or AfterLossAsk", e.Name, e.AfterLoss)
-	case e.AfterLoss != AfterLossRepeat && e.Target != TargetLookupOnly:
-		return fmt.Errorf("effect %q has an AfterLoss, which is for TargetLookupOnly: a target that is keyed makes a second call "+
+	case !e.OnLoss.Valid():
+		return fmt.Errorf("the OnLoss of effect %q is %q: superstep.OnLossRepeat or OnLossAsk", e.Name, e.OnLoss)
+	case e.OnLoss != OnLossRepeat && e.Target != TargetLookupOnly:
+		return fmt.Errorf("effect %q has an OnLoss, which is for TargetLookupOnly: a target that is keyed makes a second call "+
 			"a no-op, and about any other a person is asked in any case", e.Name)
 	}
 	return nil
@@ -200,7 +200,7 @@ func (e *Effect[P, R]) problem() error {
 
 func (e *Effect[P, R]) adapter() graphadapter.Effect {
 	out := graphadapter.Effect{Name: e.Name, Version: e.Version, Target: e.Target,
-		AfterLoss: e.AfterLoss, Do: untypedDo(e.Do)}
+		OnLoss: e.OnLoss, Do: untypedDo(e.Do)}
 	if e.Lookup != nil {
 		out.Lookup = untypedLookup(e.Lookup)
 	}

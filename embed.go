@@ -172,10 +172,16 @@ func (c *Client) Schedules(ctx context.Context, limit int) ([]thread.ScheduleVie
 	return remote.Schedules{Threads: c.threads}.List(ctx, limit)
 }
 
-// PauseSchedule keeps a schedule from starting runs, or lets it go on. What comes due while it is paused is left out.
+// PauseSchedule keeps a schedule from starting runs until [Client.UnpauseSchedule]. What comes due meanwhile is left out.
 // Errors: [thread.ErrNotFound], [thread.ErrBadInput], [thread.ErrNoServer].
 func (c *Client) PauseSchedule(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
 	return remote.Schedules{Threads: c.threads}.Pause(ctx, r)
+}
+
+// UnpauseSchedule lets a paused schedule go on. One that is not paused stays as it is.
+// Errors: [thread.ErrNotFound], [thread.ErrBadInput], [thread.ErrNoServer].
+func (c *Client) UnpauseSchedule(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
+	return remote.Schedules{Threads: c.threads}.Unpause(ctx, r)
 }
 
 // TriggerSchedule lets a schedule start a run now, paused or not, and beside runs of it that are open. It returns when the run has been

@@ -89,7 +89,7 @@ func ExampleStateGraph_AddSubgraph() {
 }
 
 // A subgraph counts how often it was visited, and asks. What it remembers decides what it counts, and what runs again.
-func ExampleWithMemory() {
+func ExampleWithSubgraphMemory() {
 	type Desk struct {
 		Visits superstep.Sum[int]      `json:"visits"` // the subgraph's own
 		Note   superstep.Value[string] `json:"note"`
@@ -112,7 +112,7 @@ func ExampleWithMemory() {
 		desk.AddEdge(superstep.Start, "greet")
 		desk.AddEdge("greet", "ask")
 		shop := superstep.NewStateGraph[Shop]("shop")
-		shop.AddSubgraph("desk", desk.MustCompile(), superstep.WithMemory(memory))
+		shop.AddSubgraph("desk", desk.MustCompile(), superstep.WithSubgraphMemory(memory))
 		shop.AddEdge(superstep.Start, "desk")
 
 		thread := shop.MustCompile().Thread(superstep.NewMemory(), "shop-7")

@@ -83,8 +83,8 @@ func WithTaskQueue(queue string) NodeOption {
 	return nodeOption(func(n *nodeOptions) { n.taskQueue = queue })
 }
 
-// WithMemory says how long a subgraph node remembers its state. It is for AddSubgraph only.
-func WithMemory(m SubgraphMemory) NodeOption {
+// WithSubgraphMemory says how long a subgraph node remembers its state. It is for AddSubgraph only.
+func WithSubgraphMemory(m SubgraphMemory) NodeOption {
 	return nodeOption(func(n *nodeOptions) { n.memory = &m })
 }
 

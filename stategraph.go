@@ -68,7 +68,7 @@ func AddInputNode[S, In any](
 
 // AddSubgraph adds a node that runs another graph. Fields are matched by name: the subgraph's input fields are read
 // from this graph's state, and its output fields are written to it as updates; so a reducing field that both have is
-// reduced again with the subgraph's whole value (LangGraph's rule). See [WithMemory] for what it remembers.
+// reduced again with the subgraph's whole value (LangGraph's rule). See [WithSubgraphMemory] for what it remembers.
 func (g *StateGraph[S]) AddSubgraph(name string, sub Runnable, opts ...NodeOption) {
 	g.b.nodes = append(g.b.nodes, nodeDecl{name: name, call: calledAt(), options: nodeOptionsOf(opts),
 		input: g.b.state.typ, reads: g.b.state, sub: sub, subgraph: true})

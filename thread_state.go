@@ -162,7 +162,7 @@ func (t *Thread[Out]) Copy(ctx context.Context, as string, opts ...RequestOption
 	if err != nil {
 		return nil, err
 	}
-	r := thread.ForkRequest{Thread: t.id, As: as, Still: true, By: a.By, Reason: a.Reason, Token: a.Token}
+	r := thread.ForkRequest{Thread: t.id, As: as, Copy: true, By: a.By, Reason: a.Reason, Token: a.Token}
 	if _, err := t.runtime.ForkRun(ctx, t.graph, r); err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func TestKeysAreMade(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) (int, string, string) {
 		a, stdout, stderr := testApp(t, &script{}, "")
-		code := a.run(t.Context(), append([]string{"key", "--dir", dir}, args...))
+		code := a.run(t.Context(), append([]string{"signing-key", "--dir", dir}, args...))
 		return code, stdout.String(), stderr.String()
 	}
 	code, out, problem := run("ann", "--id", "ann-1")

@@ -29,7 +29,7 @@ func (a *app) rootCommand() *cobra.Command {
 		{"look", "Look:", []*cobra.Command{l.listCommand(), l.showCommand(), l.stateCommand(), l.historyCommand(), l.checkpointCommand(), l.effectsCommand(),
 			l.auditCommand(), l.streamCommand(), l.graphCommand()}},
 		{"change", "Change what was:", []*cobra.Command{c.updateCommand(), r.forkCommand(), c.eraseCommand(), c.pruneCommand(), memories{a}.command()}},
-		{groupOperate, "Operate:", []*cobra.Command{o.workerCommand(), o.serveCommand(), o.healthcheckCommand(), o.keyCommand(), sealing{a}.command(), o.versionCommand()}},
+		{groupOperate, "Operate:", []*cobra.Command{o.workerCommand(), o.serveCommand(), o.healthcheckCommand(), o.signingKeyCommand(), sealing{a}.command(), o.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, cmd := range group.commands {

@@ -144,9 +144,9 @@ func (f *runFlags) check() error {
 // checkFork refuses a fork that is none. Only a copy may go without a checkpoint, for the newest.
 func (a runs) checkFork(req thread.ForkRequest) error {
 	switch {
-	case req.Still && req.As == "":
-		return usagef("--still makes a copy: name it with --as ID")
-	case req.Checkpoint == "" && !req.Still:
+	case req.Copy && req.As == "":
+		return usagef("--copy makes a thread: name it with --as ID")
+	case req.Checkpoint == "" && !req.Copy:
 		return usagef("CHECKPOINT is missing; list them: %s", a.commandLine("history", req.Thread))
 	}
 	return nil
@@ -172,7 +172,7 @@ func (a runs) forkCommand() *cobra.Command {
 		flags: func(flags *pflag.FlagSet) {
 			given = flags.Changed
 			flags.StringVar(&req.As, "as", "", "`ID` of a new thread for the branch")
-			flags.BoolVar(&req.Still, "still", false, "leave the new thread where THREAD stood, its questions open; nothing runs")
+			flags.BoolVar(&req.Copy, "copy", false, "leave the new thread where THREAD stood, its questions open; nothing runs")
 			proof.register(flags, true)
 			flags.BoolVar(&follow, "follow", false, "show the run until it waits or ends")
 		},
@@ -200,7 +200,7 @@ func (a runs) forkCommand() *cobra.Command {
 					return a.follow(ctx, svc, view, false)
 				}
 				what := "started"
-				if req.Still {
+				if req.Copy {
 					what = "copied"
 				}
 				a.showStarted(what, view)

@@ -20,7 +20,7 @@ type schedules struct{ *app }
 
 func (a schedules) command() *cobra.Command {
 	cmd := a.parent("schedule")
-	cmd.AddCommand(a.createCommand(), a.listCommand(), a.pauseCommand(), a.triggerCommand(), a.deleteCommand())
+	cmd.AddCommand(a.createCommand(), a.listCommand(), a.pauseCommand(), a.unpauseCommand(), a.triggerCommand(), a.deleteCommand())
 	return cmd
 }
 
@@ -46,7 +46,7 @@ func (a schedules) createCommand() *cobra.Command {
 			choiceVar(flags, &f.Run.Durability, "durability", "", durabilities, "`WHEN` progress is stored: sync, async or exit (default: the graph's, else sync)")
 			choiceVar(flags, &f.Overlap, "overlap", thread.OverlapSkip, thread.Overlaps, "`WHAT` becomes of a run that comes due while one is open: skip, wait or allow")
 			flags.DurationVar(&f.CatchUp, "catch-up", 0, "begin a run at most `TIME` late, after the server was away, from 10s on (default 10m)")
-			flags.BoolVar(&f.Paused, "paused", false, "begin nothing before schedule pause --resume")
+			flags.BoolVar(&f.Paused, "paused", false, "begin nothing before schedule unpause")
 		},
 		run: func(ctx context.Context, args []string) error {
 			f.ID, f.Run.Graph = args[0], args[1]
@@ -160,26 +160,31 @@ func (a schedules) showList(all []thread.ScheduleView, limit int) {
 }
 
 func (a schedules) pauseCommand() *cobra.Command {
+	return a.pausing("schedule pause", service.PauseSchedule, func(v thread.ScheduleView) {
+		a.Printf("paused  %s\n", screen.Clean(v.ID))
+		a.next("schedule", "unpause", v.ID)
+	})
+}
+
+func (a schedules) unpauseCommand() *cobra.Command {
+	return a.pausing("schedule unpause", service.UnpauseSchedule, func(v thread.ScheduleView) {
+		a.Printf("goes on  %s  %s\n", screen.Clean(v.ID), a.nextTime(v))
+	})
+}
+
+// pausing makes a command that pauses a schedule or lets it go on.
+func (a schedules) pausing(name string, do func(service, context.Context, thread.SchedulePause) (thread.ScheduleView, error),
+	show func(thread.ScheduleView)) *cobra.Command {
 	var r thread.SchedulePause
 	return a.build(command{
-		name: "schedule pause",
-		flags: func(flags *pflag.FlagSet) {
-			flags.BoolVar(&r.Unpause, "resume", false, "let it go on")
-			flags.StringVar(&r.Reason, "reason", "", "`WHY`, at most 1000 bytes")
-		},
+		name:  name,
+		flags: func(flags *pflag.FlagSet) { flags.StringVar(&r.Reason, "reason", "", "`WHY`, at most 1000 bytes") },
 		run: func(ctx context.Context, args []string) error {
 			r.ID, r.By = args[0], a.userName()
 			if err := checkLength("--reason", r.Reason, maxReason); err != nil {
 				return err
 			}
-			return call(ctx, a.app, func(svc service) (thread.ScheduleView, error) { return svc.PauseSchedule(ctx, r) }, func(v thread.ScheduleView) {
-				if !v.Paused {
-					a.Printf("goes on  %s  %s\n", screen.Clean(v.ID), a.nextTime(v))
-					return
-				}
-				a.Printf("paused  %s\n", screen.Clean(v.ID))
-				a.next("schedule", "pause", v.ID, "--resume")
-			})
+			return call(ctx, a.app, func(svc service) (thread.ScheduleView, error) { return do(svc, ctx, r) }, show)
 		},
 	})
 }

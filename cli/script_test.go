@@ -166,6 +166,10 @@ func (s *script) PauseSchedule(ctx context.Context, req thread.SchedulePause) (t
 	return play[thread.ScheduleView](ctx, s, "PauseSchedule", req, nil)
 }
 
+func (s *script) UnpauseSchedule(ctx context.Context, req thread.SchedulePause) (thread.ScheduleView, error) {
+	return play[thread.ScheduleView](ctx, s, "UnpauseSchedule", req, nil)
+}
+
 func (s *script) TriggerSchedule(ctx context.Context, id string) (thread.ScheduleView, error) {
 	return play[thread.ScheduleView](ctx, s, "TriggerSchedule", id, nil)
 }

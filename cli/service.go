@@ -57,6 +57,7 @@ type service interface {
 	CreateSchedule(ctx context.Context, req thread.ScheduleRequest) (thread.ScheduleView, error)
 	Schedules(ctx context.Context, limit int) ([]thread.ScheduleView, error)
 	PauseSchedule(ctx context.Context, req thread.SchedulePause) (thread.ScheduleView, error)
+	UnpauseSchedule(ctx context.Context, req thread.SchedulePause) (thread.ScheduleView, error)
 	TriggerSchedule(ctx context.Context, id string) (thread.ScheduleView, error)
 	DeleteSchedule(ctx context.Context, id string) error
 	SubmitJob(ctx context.Context, req thread.SubmitJob) (job.View, error)

@@ -20,9 +20,9 @@ type Effect struct {
 	Version string
 	// Target is what the outside guarantees about keys.
 	Target ledger.Target
-	// AfterLoss is what to do about a call that an execution was lost with and that the outside does not have. It matters for
+	// OnLoss is what to do about a call that an execution was lost with and that the outside does not have. It matters for
 	// TargetLookupOnly.
-	AfterLoss ledger.Loss
+	OnLoss ledger.Loss
 	// Do makes the write. It must pass key on to the target, and should end when ctx does. A receipt means that the
 	// write is there; after an error it may be.
 	Do func(ctx context.Context, key string, params pregel.Value) (receipt pregel.Value, err error)
@@ -84,7 +84,7 @@ var ErrNotRegistered = errors.New("the effect is not registered on the graph: ad
 
 // Guarantee is what the effect's target promises, as [ledger.Decide] takes it.
 func (e Effect) Guarantee() ledger.Guarantee {
-	return ledger.Guarantee{Target: e.Target, AfterLoss: e.AfterLoss}
+	return ledger.Guarantee{Target: e.Target, OnLoss: e.OnLoss}
 }
 
 // EffectError says which effect failed, where, and at what.

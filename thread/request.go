@@ -121,10 +121,10 @@ type ForkRequest struct {
 	// Thread itself, whose history keeps both branches. The history of a new thread begins with that of Thread, as far as the
 	// server has that one.
 	As string
-	// Still makes the new thread stand where Thread stood at the checkpoint: its questions are open under the same ids, but for approvals,
+	// Copy makes the new thread stand where Thread stood at the checkpoint: its questions are open under the same ids, but for approvals,
 	// which are asked for anew, and nothing runs until somebody goes on with it. A task that has asked runs again from its beginning then, as
 	// in any thread: what it did outside before it asked is done again, by a thread of its own. Checkpoint may be "", the newest. It needs As.
-	Still bool
+	Copy bool
 	// By names who asks for it, at most 200 bytes, Reason says why, at most 1,000, and Token proves it where rules want that.
 	By, Reason, Token string
 }
@@ -270,8 +270,4 @@ const (
 var Overlaps = []Overlap{OverlapSkip, OverlapWait, OverlapAllow}
 
 // SchedulePause pauses a schedule, or lets it go on. By is who says so, at most 200 bytes, and Reason why, at most 1,000.
-type SchedulePause struct {
-	ID         string
-	Unpause    bool
-	By, Reason string
-}
+type SchedulePause struct{ ID, By, Reason string }

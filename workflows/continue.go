@@ -96,7 +96,7 @@ func (r *run) handOn(ctx workflow.Context) (in protocol.GraphInput, state []byte
 	in.ID, in.State, in.Newest, in.Input, in.Replay, in.Suspect = "", nil, nil, protocol.Input{}, false, false
 	in.Behind = r.doubt.ago(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, protocol.Asked{}
-	in.Origin, in.Still = nil, false
+	in.Origin, in.Copy = nil, false
 	in.Life, in.Lines, in.Previous = r.life.State, r.checkpoints.latest(protocol.CarriedLines), r.checkpoints.run
 	in.Carried = &protocol.Carried{Since: r.since(workflow.GetInfo(ctx)), Status: r.status, Drained: r.drained, Invoked: r.invoked, Base: r.base, Began: r.beganIn,
 		SuspectStep: r.doubt.step, Suspect: r.doubt.Suspicion, Apart: r.segments.apart, IdleEnds: r.idleEnds,

@@ -131,7 +131,7 @@ func (r *run) begin(ctx workflow.Context, problem string) {
 		r.refused = r.failure != nil
 		return
 	}
-	if r.in.Still {
+	if r.in.Copy {
 		r.updates.stand(ctx)
 		return
 	}
@@ -162,7 +162,7 @@ func (r *run) beginOps() []approval.Control {
 	switch {
 	case len(r.in.Edits) > 0:
 		return []approval.Control{{Op: approval.OpUpdate}}
-	case r.in.Still:
+	case r.in.Copy:
 		return []approval.Control{{Op: approval.OpFork, On: headID(r.thread)}}
 	}
 	b := r.beginning(r.thread, pregel.Input(r.in.Input), r.in.Replay, r.in.Suspect)

@@ -32,8 +32,8 @@ func (l Loss) Valid() bool { return l == LossRepeat || l == LossAsk }
 
 // Guarantee is what an effect declares of its target.
 type Guarantee struct {
-	Target    Target
-	AfterLoss Loss
+	Target Target
+	OnLoss Loss
 }
 
 // Earlier is what is known of the executions of a task before this one, beside its ledger.
@@ -125,7 +125,7 @@ func decideBy(table []rule, g Guarantee, entry *Entry, before Earlier, finding F
 	case finding == FindingNone:
 		return ActionCall
 	}
-	asks := g.AfterLoss == LossAsk && mayBeUnderWay(entry, before)
+	asks := g.OnLoss == LossAsk && mayBeUnderWay(entry, before)
 	for _, r := range table {
 		if r.finding == finding && (r.target == "" || r.target == g.Target) && (asks || !r.asks) {
 			return r.action
@@ -201,7 +201,7 @@ func DecideStanding(g Guarantee, entry *Entry, finding Finding) Action {
 		return ActionAccept
 	case finding == FindingNotFound && g.Target != TargetNone:
 		return ActionWaitSettle // a call that is still under way could write after the question
-	case finding == FindingStillNotFound && g.AfterLoss == LossAsk && mayBeUnderWay(entry, EarlierNone):
+	case finding == FindingStillNotFound && g.OnLoss == LossAsk && mayBeUnderWay(entry, EarlierNone):
 		return ActionAskPerson
 	case finding == FindingStillNotFound && g.Target != TargetNone:
 		return ActionUse

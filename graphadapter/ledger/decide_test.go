@@ -114,7 +114,7 @@ func TestDecideAfterALoss(t *testing.T) {
 		{"the effect does not ask", ledger.TargetLookupOnly, ledger.LossRepeat, new(sent(intent)), ledger.EarlierLost, ledger.FindingStillNotFound, ledger.ActionCall},
 		{"the target refuses a second call", ledger.TargetKeyed, ledger.LossAsk, new(sent(intent)), ledger.EarlierLost, ledger.FindingNotFound, ledger.ActionCall},
 	} {
-		if got := ledger.Decide(ledger.Guarantee{Target: c.target, AfterLoss: c.loss}, c.entry, c.before, c.finding); got != c.want {
+		if got := ledger.Decide(ledger.Guarantee{Target: c.target, OnLoss: c.loss}, c.entry, c.before, c.finding); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}

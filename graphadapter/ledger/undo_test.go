@@ -71,7 +71,7 @@ func TestDecideStanding(t *testing.T) {
 // TestUndoingAfterALoss: where an effect wants it, a person is asked before a call is made again that a worker was lost
 // with, and before a write is taken for one that was never made.
 func TestUndoingAfterALoss(t *testing.T) {
-	asks := Guarantee{Target: TargetLookupOnly, AfterLoss: LossAsk}
+	asks := Guarantee{Target: TargetLookupOnly, OnLoss: LossAsk}
 	lost, failed := &Entry{State: StateIntent, Attempts: 1}, &Entry{State: StateIntent, Attempts: 1, Returned: 1}
 	for _, c := range []struct {
 		name   string

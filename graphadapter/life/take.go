@@ -98,7 +98,7 @@ func (r *Run) Ruled(t Turn, word Word, now time.Time) Turn {
 		if before, again := r.taken(t.command); again {
 			return r.end(t, t.command.again(r, before), nil, now)
 		}
-		err = r.still(t.command, asked.Control)
+		err = r.outdated(t.command, asked.Control)
 	}
 	if err != nil {
 		return r.end(t, nil, err, now)
@@ -119,8 +119,8 @@ func (r *Run) proven(asked Proof, ruling approval.Ruling) (Actor, error) {
 	return actor, nil
 }
 
-// still says why a command cannot be done any more, once a gate has allowed it.
-func (r *Run) still(c Command, asked approval.Control) error {
+// outdated says why a command cannot be done any more, once a gate has allowed it.
+func (r *Run) outdated(c Command, asked approval.Control) error {
 	if err := r.refusal(c); err != nil {
 		return err
 	}

@@ -272,10 +272,10 @@ func (p *Past) At(checkpoint string, use pregel.Use) (*pregel.Thread, bool) {
 	return p.thread.At(k.record(), use), true
 }
 
-// Leave returns the thread that another one begins with: as it starts again from a checkpoint of the root graph, or, with still, as
+// Leave returns the thread that another one begins with: as it starts again from a checkpoint of the root graph, or, with asCopy, as
 // it stood there, for a copy of the thread of that id. It is false when there is no such checkpoint.
-func (p *Past) Leave(checkpoint string, still bool, id string) (*pregel.Thread, bool) {
-	if still {
+func (p *Past) Leave(checkpoint string, asCopy bool, id string) (*pregel.Thread, bool) {
+	if asCopy {
 		t, ok := p.At(checkpoint, pregel.ForAnswers)
 		if !ok {
 			return nil, false

@@ -157,7 +157,7 @@ func TestAfterALossAPersonIsAsked(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, receipt := &bank{}, ""
 				e := b.effect(ledger.TargetLookupOnly)
-				e.AfterLoss = c.loss
+				e.OnLoss = c.loss
 				do, first := e.Do, true
 				ctx, lost := context.WithCancelCause(t.Context())
 				e.Do = func(ctx context.Context, key string, params pregel.Value) (pregel.Value, error) {

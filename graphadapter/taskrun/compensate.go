@@ -195,7 +195,7 @@ func (u *undo) take(ctx context.Context) error {
 
 // returned is effectCall.returned.
 func (u *undo) returned(ctx context.Context, err error) {
-	if err == nil || u.effect.AfterLoss != ledger.LossAsk {
+	if err == nil || u.effect.OnLoss != ledger.LossAsk {
 		return
 	}
 	if own := u.own.Return(); u.env.Journal.Record(ctx, own) == nil {

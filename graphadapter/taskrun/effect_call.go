@@ -198,7 +198,7 @@ func (c *effectCall) confirm(ctx context.Context) error {
 // returned records that a call has come back, for an effect that tells calls that failed from calls that were lost. One
 // of which this cannot be recorded counts as lost.
 func (c *effectCall) returned(ctx context.Context) {
-	if c.effect.AfterLoss == ledger.LossAsk {
+	if c.effect.OnLoss == ledger.LossAsk {
 		_ = c.record(ctx, c.entry.Return())
 	}
 }

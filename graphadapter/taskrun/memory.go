@@ -152,11 +152,11 @@ func (r *Run) Drive(ctx context.Context) (graphadapter.RunResult, error) {
 }
 
 // Branch makes a new thread, as, that begins with a checkpoint of this one, and with the history up to there: run it from that
-// checkpoint. "" is the newest one. With still the new thread stands as this one stood there.
+// checkpoint. "" is the newest one. With asCopy the new thread stands as this one stood there.
 // It returns the checkpoint, and false when the thread as has begun already.
 //
 // Errors: *pregel.NoCheckpointError, or the cause of ctx while a run has one of the threads.
-func (t *Thread) Branch(ctx context.Context, checkpoint string, still bool, as *Thread) (from string, fresh bool, err error) {
+func (t *Thread) Branch(ctx context.Context, checkpoint string, asCopy bool, as *Thread) (from string, fresh bool, err error) {
 	program, release, err := t.open(ctx)
 	if err != nil {
 		return "", false, err
@@ -164,7 +164,7 @@ func (t *Thread) Branch(ctx context.Context, checkpoint string, still bool, as *
 	if checkpoint == "" {
 		checkpoint = t.history.past.Newest()
 	}
-	thread, ok := t.history.past.Leave(checkpoint, still, t.id)
+	thread, ok := t.history.past.Leave(checkpoint, asCopy, t.id)
 	before := t.history.past.Until(checkpoint)
 	release()
 	if !ok {

@@ -146,7 +146,7 @@ func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 	if err != nil {
 		return thread.View{}, err
 	}
-	from, fresh, err := m.driver.Thread(g, t.id).Branch(ctx, r.Checkpoint, r.Still, m.driver.Thread(g, r.As))
+	from, fresh, err := m.driver.Thread(g, t.id).Branch(ctx, r.Checkpoint, r.Copy, m.driver.Thread(g, r.As))
 	if err != nil {
 		return thread.View{}, runtime.Refusal(t.graph, t.id, err)
 	}
@@ -155,7 +155,7 @@ func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 	}
 	as.options, as.g = start, g
 	entry := life.EntryForked(by, r.Thread, from, r.Reason)
-	if r.Still {
+	if r.Copy {
 		return as.stand(ctx, entry)
 	}
 	return as.begin(ctx, pregel.Input{}, r.Checkpoint, entry)

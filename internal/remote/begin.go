@@ -212,7 +212,7 @@ func (c *Threads) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 	if errors.Is(err, thread.ErrRunning) {
 		err = runtime.ExistsAlready(last.graph, r.As)
 	}
-	if err == nil && r.Still {
+	if err == nil && r.Copy {
 		return c.Wait(ctx, r.As)
 	}
 	return v, err
@@ -221,7 +221,7 @@ func (c *Threads) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 // branch is the input of a new thread's first run, which begins with a checkpoint of another thread.
 func branch(of *past.Past, earlier []protocol.Line, last *lastRun, r thread.ForkRequest) (in protocol.GraphInput, err error) {
 	checkpoint := cmp.Or(r.Checkpoint, of.Newest())
-	th, ok := of.Leave(checkpoint, r.Still, r.Thread)
+	th, ok := of.Leave(checkpoint, r.Copy, r.Thread)
 	if !ok {
 		return in, runtime.NoCheckpoint(last.graph, r.Thread, checkpoint)
 	}
@@ -234,6 +234,6 @@ func branch(of *past.Past, earlier []protocol.Line, last *lastRun, r thread.Fork
 	if err != nil {
 		return in, err
 	}
-	return protocol.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: !r.Still, Still: r.Still, Lines: lines,
+	return protocol.GraphInput{Graph: last.graph, Spec: program.Spec, State: state, Replay: !r.Copy, Copy: r.Copy, Lines: lines,
 		Origin: &protocol.Origin{Thread: last.thread, Run: last.runID, Checkpoint: checkpoint}}, nil
 }

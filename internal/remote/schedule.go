@@ -207,18 +207,26 @@ func (s Schedules) List(ctx context.Context, limit int) ([]thread.ScheduleView, 
 	return out, nil
 }
 
-// Pause pauses a schedule, or lets it go on.
-func (s Schedules) Pause(ctx context.Context, r thread.SchedulePause) (v thread.ScheduleView, err error) {
+// Pause keeps a schedule from beginning runs.
+func (s Schedules) Pause(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
+	return s.noted(ctx, r, func(h client.ScheduleHandle, note string) error {
+		return h.Pause(ctx, client.SchedulePauseOptions{Note: note})
+	})
+}
+
+// Unpause lets a schedule go on.
+func (s Schedules) Unpause(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
+	return s.noted(ctx, r, func(h client.ScheduleHandle, note string) error {
+		return h.Unpause(ctx, client.ScheduleUnpauseOptions{Note: note})
+	})
+}
+
+// noted does something to a schedule, with a note of who asked for it and why, and returns the schedule.
+func (s Schedules) noted(ctx context.Context, r thread.SchedulePause, do func(h client.ScheduleHandle, note string) error) (v thread.ScheduleView, err error) {
 	if err := runtime.CheckAsker("", r.By, r.Reason); err != nil {
 		return v, err
 	}
-	note := strings.Trim(r.By+": "+r.Reason, ": ")
-	if r.Unpause {
-		err = s.handle(ctx, r.ID).Unpause(ctx, client.ScheduleUnpauseOptions{Note: note})
-	} else {
-		err = s.handle(ctx, r.ID).Pause(ctx, client.SchedulePauseOptions{Note: note})
-	}
-	if err != nil {
+	if err := do(s.handle(ctx, r.ID), strings.Trim(r.By+": "+r.Reason, ": ")); err != nil {
 		return v, s.explained(err, r.ID)
 	}
 	return s.described(ctx, r.ID)

@@ -110,10 +110,10 @@ func NoCheckpoint(graph, threadID, checkpoint string) error {
 // CheckFork refuses a fork that says too little.
 func CheckFork(graph string, r thread.ForkRequest) error {
 	switch {
-	case r.Still && r.As == "":
-		return &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Thread: r.Thread, Message: "a copy that stands still needs the id of a new thread",
+	case r.Copy && r.As == "":
+		return &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Thread: r.Thread, Message: "a copy needs the id of a new thread",
 			Do: "Name that thread: As in a request, --as on the command line"}
-	case !r.Still && r.Checkpoint == "":
+	case !r.Copy && r.Checkpoint == "":
 		return NoCheckpoint(graph, r.Thread, "")
 	}
 	return nil

@@ -284,7 +284,7 @@ func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
 func (a *activities) copy(ctx context.Context, from, as, by string) (stands string, err error) {
 	state, err := a.threads.State(ctx, thread.StateRequest{Thread: as})
 	if errors.Is(err, thread.ErrNotFound) { // else an attempt before has made it
-		_, failed := a.threads.Fork(ctx, thread.ForkRequest{Thread: from, As: as, Still: true, By: by})
+		_, failed := a.threads.Fork(ctx, thread.ForkRequest{Thread: from, As: as, Copy: true, By: by})
 		if errors.Is(failed, thread.ErrNotFound) {
 			return "", nil
 		}

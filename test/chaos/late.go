@@ -36,7 +36,7 @@ const (
 type late struct {
 	name    string
 	guarded bool // its client has a superstep.GuardedTransport
-	asks    bool // its AfterLoss is superstep.AfterLossAsk
+	asks    bool // its OnLoss is superstep.OnLossAsk
 	deaf    bool // it does not give its context to the client
 }
 

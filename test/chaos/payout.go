@@ -76,7 +76,7 @@ func lateGraph(pay *payments.Client, l late) *superstep.Graph[payoutState] {
 	payout := payoutEffect(pay, l.send(pay))
 	payout.Name = "payments.late"
 	if l.asks {
-		payout.AfterLoss = superstep.AfterLossAsk
+		payout.OnLoss = superstep.OnLossAsk
 	}
 	return paying(lateName, payout, superstep.WithCallTimeout(lateTimeout), superstep.WithSettleTime(lateSettle))
 }

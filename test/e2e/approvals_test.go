@@ -38,10 +38,10 @@ func (r *rig) approvingWorker() (key string) {
 // approvalFiles writes what such a worker reads: the keys of a service that signs for everybody, and ann's own.
 func (r *rig) approvalFiles() (key string) {
 	r.t.Helper()
-	r.exits(0, r.superstep("key", "e2e", "--issuer", "--dir", r.dir))
-	r.exits(0, r.superstep("key", "ann", "--dir", r.dir))
+	r.exits(0, r.superstep("signing-key", "e2e", "--issuer", "--dir", r.dir))
+	r.exits(0, r.superstep("signing-key", "ann", "--dir", r.dir))
 	r.putText("rules.yaml", approvers)
-	r.exits(0, r.superstep("key", "audit", "--worker", "--dir", r.dir))
+	r.exits(0, r.superstep("signing-key", "audit", "--worker", "--dir", r.dir))
 	return filepath.Join(r.dir, "e2e.key")
 }
 

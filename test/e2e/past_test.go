@@ -122,7 +122,7 @@ func TestForks(t *testing.T) {
 	require.Equal(t, before, r.historyOf(thread), "the old thread stays as it was")
 	require.Equal(t, []int{1, 2, 2}, []int{r.ran("first"), r.ran("left"), r.ran("last")})
 	still := testserver.Queue(t)
-	require.Contains(t, r.exits(0, r.superstep("fork", copied, "--as", still, "--still")).stdout, "copied  "+still)
+	require.Contains(t, r.exits(0, r.superstep("fork", copied, "--as", still, "--copy")).stdout, "copied  "+still)
 	require.Equal(t, r.stateOf(copied).Values, r.stateOf(still).Values)
 	require.Equal(t, []int{1, 2, 2}, []int{r.ran("first"), r.ran("left"), r.ran("last")}, "a copy runs nothing")
 	out := r.exits(2, r.superstep("fork", thread, checkpoint, "--as", copied))

@@ -86,7 +86,7 @@ func TestSchedules(t *testing.T) {
 	paused := scheduled[thread.ScheduleView](r, "pause", often, "--reason", "the books are closed")
 	require.True(t, paused.Paused)
 	require.Contains(t, paused.Note, "the books are closed")
-	require.False(t, scheduled[thread.ScheduleView](r, "pause", often, "--resume").Paused)
+	require.False(t, scheduled[thread.ScheduleView](r, "unpause", often).Paused)
 	before := last()
 	r.until("it goes on", func() bool { return last() != before })
 	for _, one := range []string{name, often} {

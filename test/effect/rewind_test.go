@@ -82,7 +82,7 @@ func TestSubgraphsGoBackWithTheirThread(t *testing.T) {
 		inner.AddEdge("one", "two")
 		g := superstep.NewStateGraph[rig.Payment]("outer-" + name)
 		g.AddEffect(pay)
-		g.AddSubgraph("sub", inner.MustCompile(), superstep.WithMemory(memory))
+		g.AddSubgraph("sub", inner.MustCompile(), superstep.WithSubgraphMemory(memory))
 		g.AddNode("ask", paysAndAsks(pay, "cid"))
 		g.AddEdge(superstep.Start, "sub")
 		g.AddEdge("sub", "ask")

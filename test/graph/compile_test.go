@@ -100,10 +100,10 @@ func TestCompileReportsEveryMistakeWithItsPlace(t *testing.T) {
 		},
 		"memory of a function": {
 			build: func(g graph) string {
-				g.AddNode("m", pass, superstep.WithMemory(superstep.SubgraphMemoryThread))
+				g.AddNode("m", pass, superstep.WithSubgraphMemory(superstep.SubgraphMemoryThread))
 				return before(here())
 			},
-			node: "m", want: "WithMemory is for subgraphs",
+			node: "m", want: "WithSubgraphMemory is for subgraphs",
 		},
 		"timeout of a subgraph": {
 			build: func(g graph) string {

@@ -191,7 +191,7 @@ func TestEntrypointMistakes(t *testing.T) {
 			superstep.NewEntrypoint("e", func(context.Context, rig.Counter) (int, error) { return 0, nil })
 		}, "a struct of channels"},
 		"defer":  {func() { superstep.NewEntrypoint("e", fn, superstep.WithDefer()) }, "WithDefer"},
-		"memory": {func() { superstep.NewEntrypoint("e", fn, superstep.WithMemory(superstep.SubgraphMemoryNone)) }, "WithMemory"},
+		"memory": {func() { superstep.NewEntrypoint("e", fn, superstep.WithSubgraphMemory(superstep.SubgraphMemoryNone)) }, "WithSubgraphMemory"},
 		"input":  {func() { superstep.NewEntrypoint("e", fn, superstep.WithInput[rig.Counter]()) }, "WithInput"},
 		"break":  {func() { superstep.NewEntrypoint("e", fn, superstep.WithInterruptBefore("x")) }, `there is no such node`},
 		"effect": {func() { superstep.NewEntrypoint("e", fn, superstep.WithEffects(wrong)) }, `"wrong"`},

@@ -114,7 +114,7 @@ func TestCompileReportsMistakesInHandlersCachesAndDefaults(t *testing.T) {
 		},
 		"no default": {
 			build: func(g graph) string { g.SetNodeDefaults(superstep.WithDefer()); return here() },
-			want:  "WithDefer, WithTaskQueue and WithMemory are no defaults",
+			want:  "WithDefer, WithTaskQueue and WithSubgraphMemory are no defaults",
 		},
 		"bad default": {
 			build: func(g graph) string { g.SetNodeDefaults(superstep.WithTimeout(-1, 0)); return here() },

@@ -39,7 +39,7 @@ func TestCompileMakesTheSpec(t *testing.T) {
 	superstep.AddInputNode(g, "b", func(context.Context, private) (superstep.Command[rig.Counter], error) {
 		return superstep.Command[rig.Counter]{}, nil
 	})
-	g.AddSubgraph("c", small(), superstep.WithMemory(superstep.SubgraphMemoryThread), superstep.WithRetry(superstep.RetryPolicy{}))
+	g.AddSubgraph("c", small(), superstep.WithSubgraphMemory(superstep.SubgraphMemoryThread), superstep.WithRetry(superstep.RetryPolicy{}))
 	g.AddEdge(superstep.Start, "a")
 	g.AddEdge(superstep.Start, "a")
 	g.AddJoin([]string{"a", "b"}, "c")

@@ -78,8 +78,8 @@ type GraphInput struct {
 	Previous string `json:"previous,omitempty"`
 	// Origin is where the thread was copied from; nil in every run but the first of a copy, and in threads that are none.
 	Origin *Origin `json:"origin,omitempty"`
-	// Still makes the run do nothing: the thread stands where State stood.
-	Still bool `json:"still,omitempty"`
+	// Copy makes the run do nothing: the thread stands where State stood.
+	Copy bool `json:"copy,omitempty"`
 	// Asked is who asked for the run, and why.
 	Asked Asked `json:"asked,omitzero"`
 	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and

@@ -16,7 +16,7 @@ import (
 	"superstep.dev/cli/screen"
 )
 
-// keyFlags are the flags of key.
+// keyFlags are the flags of signing-key.
 type keyFlags struct {
 	issuer  bool
 	worker  bool
@@ -24,10 +24,10 @@ type keyFlags struct {
 	id, dir string
 }
 
-func (a operating) keyCommand() *cobra.Command {
+func (a operating) signingKeyCommand() *cobra.Command {
 	var f keyFlags
 	return a.build(command{
-		name: "key",
+		name: "signing-key",
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&f.issuer, "issuer", false, "NAME is a service that authenticates people, and signs for them")
 			flags.BoolVar(&f.worker, "worker", false, "NAME is that of workers, which sign audits with the key")
