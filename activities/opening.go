@@ -66,6 +66,7 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	}
 	if encoded := o.whole(); encoded != nil && len(encoded) <= n.mostOpened() {
 		n.openings.drop(o)
+		o.ends.say()
 		return encoded, nil
 	}
 	close(o.over)
@@ -94,6 +95,35 @@ type opening struct {
 
 	result segment.Result
 	err    error
+	// ends are those of its tasks, which are said once the outcomes are on their way to the history, or an activity has them.
+	ends ends
+}
+
+// ends say that tasks have ended, all of them at once.
+type ends struct {
+	mu   sync.Mutex
+	all  []func()
+	said bool
+}
+
+// keep keeps one for say. It reports false when that has been called.
+func (e *ends) keep(one func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.said {
+		e.all = append(e.all, one)
+	}
+	return !e.said
+}
+
+func (e *ends) say() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.said = true
+	for _, one := range e.all {
+		one()
+	}
+	e.all = nil
 }
 
 // owner is the execution of an activity that has taken a segment over.
@@ -234,6 +264,7 @@ func (o *opening) Confirm(ctx context.Context) error {
 func (o *opening) goOn(held context.Context, by owner) (segment.Result, error) {
 	o.owner = by
 	close(o.taken)
+	o.ends.say()
 	defer context.AfterFunc(held, func() { o.end(context.Cause(held)) })()
 	<-o.done
 	return o.result, o.err
@@ -365,10 +396,19 @@ func (w *taskEnv) traced(t *pregel.Task, env *taskrun.Env) *traced {
 }
 
 // over says that a task has ended, and that the segment has its outcome. Nothing comes of the outcomes of an execution that has lost its
-// lease: the task runs again, and what it emits then is kept for readers.
+// lease: the task runs again, and what it emits then is kept for readers. Of an opening it is said when the opening returns its result, or
+// when its activity has taken it over.
 func (w *taskEnv) over(t *pregel.Task) {
-	if p, ok := w.emits.LoadAndDelete(t); ok && w.lease.Held() == nil {
-		p.(*publisher).ended(w.repeated)
+	p, ok := w.emits.LoadAndDelete(t)
+	if !ok {
+		return
+	}
+	say := func() { p.(*publisher).ended(w.repeated) }
+	if o, opens := w.lease.(*opening); opens && o.ends.keep(say) {
+		return
+	}
+	if w.lease.Held() == nil {
+		say()
 	}
 }
 

@@ -292,3 +292,28 @@ func liveForWhoComesLate(t *testing.T, opts ...superstep.CompileOption) {
 	close(allHave)
 	ended.Wait()
 }
+
+// TestNothingIsKeptOfTasksThatHaveEnded: who subscribes to a thread whose nodes have ended is given nothing of theirs, also where a node
+// ended before its workflow task did.
+func TestNothingIsKeptOfTasksThatHaveEnded(t *testing.T) {
+	for name, opts := range rig.Modes {
+		t.Run(name, func(t *testing.T) {
+			g := superstep.NewStateGraph[rig.Counter]("live_ended")
+			tell := func(ctx context.Context, s rig.Counter) (rig.Counter, error) { return s, superstep.Emit(ctx, "told") }
+			g.AddNode("first", tell)
+			g.AddNode("second", tell)
+			g.AddEdge(superstep.Start, "first")
+			g.AddEdge("first", "second")
+			graph, transport := g.MustCompile(opts...), &live.Local{}
+			th := graph.Thread(liveRuntime(t, transport, graph), graphtest.ThreadID(t))
+			for range 5 {
+				_, err := th.Invoke(t.Context(), rig.Counter{})
+				require.NoError(t, err)
+			}
+			comes, err := transport.Subscribe(t.Context(), th.ID())
+			require.NoError(t, err)
+			require.NoError(t, transport.Publish(t.Context(), live.Emission{Thread: th.ID(), Task: "behind"}))
+			assert.Equal(t, "behind", (<-comes).Task)
+		})
+	}
+}
