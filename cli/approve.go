@@ -21,6 +21,8 @@ type replyFlags struct {
 	approval.Reply
 	proof  proofFlags
 	params string
+	// follow shows what the run does from then on.
+	follow bool
 }
 
 // replyCommand is the command that gives such a verdict, and is called as the verdict is.
@@ -37,6 +39,7 @@ func (a answers) replyCommand(verdict approval.Verdict) *cobra.Command {
 			flags.StringVar(&f.proof.token, "token", "", "`TOKEN` that proves it (SUPERSTEP_TOKEN)")
 			flags.StringVar(&f.ID, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
 			flags.StringVar(&f.proof.key, "key", "", "private key `FILE` to make a token with ("+envSigningKey+")")
+			registerFollow(flags, &f.follow)
 		},
 		run: func(ctx context.Context, args []string) error {
 			f.Thread, f.Question = args[0], args[1]
@@ -50,10 +53,20 @@ func (a answers) reply(ctx context.Context, f *replyFlags) error {
 	if err := a.readReply(ctx, f); err != nil {
 		return err
 	}
-	return a.withService(ctx, func(svc service) error {
+	return a.withService(ctx, func(svc service) (err error) {
+		var before thread.View
+		if f.follow {
+			if before, err = svc.Show(ctx, f.Thread); err != nil {
+				return err
+			}
+		}
 		reply, others, err := a.sendReply(ctx, svc, f)
 		if err != nil {
 			return err
+		}
+		if f.follow {
+			a.ShowLine(reply, func() { a.showCounted(reply, f, nil) })
+			return a.follow(ctx, svc, before, false)
 		}
 		a.Show(reply, func() { a.next(a.showCounted(reply, f, others)...) })
 		return nil

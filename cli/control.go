@@ -60,13 +60,39 @@ func controlling[View any](a control, c command, op approval.Op, on func(ctx con
 }
 
 func (a control) retryCommand() *cobra.Command {
-	return controlling(a, command{
+	var (
+		f      proofFlags
+		follow bool
+	)
+	return a.build(command{
 		name: "retry",
-	}, approval.OpRetry, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
-		return svc.Retry(ctx, thread.RetryRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
-	}, func(view thread.View) {
-		a.Printf("retrying  %s\n", screen.Clean(view.Thread))
-		a.next(nextOf(view.Thread, thread.StatusRunning, nil)...)
+		flags: func(flags *pflag.FlagSet) {
+			f.register(flags, true)
+			registerFollow(flags, &follow)
+		},
+		run: func(ctx context.Context, args []string) (err error) {
+			req := thread.RetryRequest{Thread: args[0], Reason: f.reason}
+			if err := f.check(""); err != nil {
+				return err
+			}
+			if req.By, req.Token, err = a.prove(f, req.Thread, approval.OpRetry, ""); err != nil {
+				return err
+			}
+			return a.withService(ctx, func(svc service) error {
+				view, err := svc.Retry(ctx, req)
+				if err != nil {
+					return err
+				}
+				if follow {
+					return a.follow(ctx, svc, view, false)
+				}
+				a.Show(view, func() {
+					a.Printf("retrying  %s\n", screen.Clean(view.Thread))
+					a.next(nextOf(view.Thread, thread.StatusRunning, nil)...)
+				})
+				return nil
+			})
+		},
 	})
 }
 

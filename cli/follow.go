@@ -5,9 +5,16 @@ import (
 	"context"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"superstep.dev/cli/screen"
 	"superstep.dev/thread"
 )
+
+// registerFollow adds --follow to a command that makes a run go on.
+func registerFollow(flags *pflag.FlagSet, follow *bool) {
+	flags.BoolVar(follow, "follow", false, "show the run until it waits or ends")
+}
 
 // follow shows a run until it waits, stops or ends, and ends the command with the code of that. named says that the
 // thread's id was made here, so that the user has not seen it yet.
@@ -25,7 +32,7 @@ func (a *app) follow(ctx context.Context, svc service, since thread.View, named 
 	}
 	a.ShowLine(view, func() {
 		a.showEnd(view)
-		a.next(nextOfView(view, view.Questions)...)
+		a.next(followed(nextOfView(view, view.Questions))...)
 	})
 	return exitWith(exitOfRun(view.Status))
 }
@@ -114,6 +121,14 @@ func (a *app) next(args ...string) {
 	if len(args) > 0 && !a.JSON() && a.conn.archive == "" { // what is archived goes on nowhere
 		a.Printf("Next: %s\n", a.commandLine(args...))
 	}
+}
+
+// followed is a command that takes a thread further, for somebody who watches it.
+func followed(line []string) []string {
+	if len(line) > 0 && (line[0] == "resume" || line[0] == "retry") {
+		return append(line, "--follow")
+	}
+	return line
 }
 
 // nextAfterLook prints what to type next after a look at a thread: not the same look again.

@@ -26,6 +26,8 @@ type resumeFlags struct {
 	// flag is what value is called on the command line, and given whether a flag is there.
 	flag  string
 	given func(flag string) bool
+	// follow shows what the run does from then on.
+	follow bool
 }
 
 func (a answers) resumeCommand() *cobra.Command {
@@ -39,6 +41,7 @@ func (a answers) resumeCommand() *cobra.Command {
 			flags.StringVar(&f.ID, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
 			f.proof.register(flags, false)
 			flags.BoolVar(&f.Signal, "signal", false, "store the answer without waiting for a worker to check it")
+			registerFollow(flags, &f.follow)
 		},
 		run: func(ctx context.Context, args []string) error {
 			f.Thread, f.Question = args[0], args[1]
@@ -55,7 +58,7 @@ func (a answers) resume(ctx context.Context, f *resumeFlags) error {
 	return a.withService(ctx, func(svc service) error {
 		var view thread.View
 		// With a signal there may be no worker to ask what is open; the keys of several answers say which are meant.
-		if !f.Signal && len(f.Answers) == 0 {
+		if !f.Signal && len(f.Answers) == 0 || f.follow {
 			var err error
 			if view, err = svc.Show(ctx, f.Thread); err != nil {
 				return err
@@ -64,6 +67,10 @@ func (a answers) resume(ctx context.Context, f *resumeFlags) error {
 		reply, err := a.answer(ctx, svc, f, view)
 		if err != nil {
 			return err
+		}
+		if f.follow {
+			a.ShowLine(reply, func() { a.showTaken(reply, f) })
+			return a.follow(ctx, svc, view, false)
 		}
 		a.Show(reply, func() {
 			what := a.showTaken(reply, f)
@@ -76,7 +83,7 @@ func (a answers) resume(ctx context.Context, f *resumeFlags) error {
 
 // answer sends the answer to the question that is meant; view is what is open, as far as that is known.
 func (a answers) answer(ctx context.Context, svc service, f *resumeFlags, view thread.View) (reply thread.ResumeReply, err error) {
-	if view.Thread != "" {
+	if view.Thread != "" && len(f.Answers) == 0 {
 		if err := a.chooseQuestion(view, f); err != nil {
 			return reply, err
 		}
@@ -97,6 +104,8 @@ func (a answers) readAnswer(ctx context.Context, f *resumeFlags) (err error) {
 		return usagef("--answers names its questions itself: leave QUESTION and --value out")
 	case f.answers != "":
 		return a.readAnswers(ctx, f)
+	case f.Signal && f.follow:
+		return usagef("--signal waits for nothing: leave --follow out")
 	case f.Signal && f.Question == "":
 		return usagef("--signal needs the QUESTION: there may be no worker to ask which one is open")
 	case f.Signal && !valued:

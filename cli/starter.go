@@ -47,7 +47,7 @@ func (a starting) words(args []string) (program string, words []string) {
 	switch {
 	case args[0] == "show":
 		return a.app.program, []string{"--thread", args[1]}
-	case args[0] == "resume" && len(args) == 5: // THREAD QUESTION --value VALUE
+	case args[0] == "resume" && len(args) >= 5: // THREAD QUESTION --value VALUE, and --follow, which the starter does anyway
 		return a.app.program, []string{"--thread", args[1], "--question", args[2], "--answer", args[4]}
 	}
 	return "superstep", args
@@ -80,43 +80,14 @@ func (a starting) start(ctx context.Context, graph string, f *starterFlags) erro
 }
 
 // answer answers a question, and follows what the run does from then on.
-func (a starting) answer(ctx context.Context, f *starterFlags) (err error) {
-	req := thread.ResumeRequest{Thread: f.Thread, Question: f.question}
-	value := &resumeFlags{ResumeRequest: req, proof: f.proof, value: f.answer, flag: "answer", given: f.given}
-	verdict := &replyFlags{ResumeRequest: req, Reply: approval.Reply{Verdict: approval.VerdictReject, Reason: f.reason}, proof: f.proof}
-	if f.approve {
-		verdict.Verdict = approval.VerdictApprove
-	}
-	people := answers(a)
+func (a starting) answer(ctx context.Context, f *starterFlags) error {
+	req, people := thread.ResumeRequest{Thread: f.Thread, Question: f.question}, answers(a)
 	if f.given("answer") {
-		err = people.readAnswer(ctx, value)
-	} else {
-		err = people.readReply(ctx, verdict)
+		return people.resume(ctx, &resumeFlags{ResumeRequest: req, proof: f.proof, value: f.answer, flag: "answer", given: f.given, follow: true})
 	}
-	if err != nil {
-		return err
+	verdict := approval.VerdictReject
+	if f.approve {
+		verdict = approval.VerdictApprove
 	}
-	return a.withService(ctx, func(svc service) error {
-		before, err := svc.Show(ctx, f.Thread)
-		if err != nil {
-			return err
-		}
-		var reply thread.ResumeReply
-		if f.given("answer") {
-			reply, err = people.answer(ctx, svc, value, before)
-		} else {
-			reply, _, err = people.sendReply(ctx, svc, verdict)
-		}
-		if err != nil {
-			return err
-		}
-		a.ShowLine(reply, func() {
-			if f.given("answer") {
-				people.showTaken(reply, value)
-			} else {
-				people.showCounted(reply, verdict, nil)
-			}
-		})
-		return a.follow(ctx, svc, before, false)
-	})
+	return people.reply(ctx, &replyFlags{ResumeRequest: req, Reply: approval.Reply{Verdict: verdict, Reason: f.reason}, proof: f.proof, follow: true})
 }

@@ -23,8 +23,9 @@ func TestRefundThatAPersonApproves(t *testing.T) {
 	require.Equal(t, "approval", q.Node)
 	r.nothingMoved()
 
-	out = r.exits(0, r.superstep("resume", threadID, q.ID, "--value", "true"))
-	require.Contains(t, out.stdout, "accepted  "+q.ID)
+	out = r.exits(0, r.superstep("resume", threadID, q.ID, "--value", "true", "--follow"))
+	require.Regexp(t, `(?s)^accepted  `+q.ID+`.*refunded rf-1.*\nfinished\n`, out.stdout)
+	require.NotContains(t, out.stdout, "read_order", "what was shown before is no news")
 	view := r.wait(threadID, thread.StatusFinished)
 	require.JSONEq(t, `true`, string(view.Output["approved"]))
 	require.Equal(t, payments.KeyTraffic{Requests: 1, Committed: 1}, r.refundedOnce("o-1042", 25_000))

@@ -29,8 +29,7 @@ func TestASubgraphUnderWay(t *testing.T) {
 	r.exits(3, r.superstep(run...))
 	q := r.asked(threadID)
 	require.JSONEq(t, `"What of told?"`, string(q.Value))
-	r.exits(0, r.superstep("resume", threadID, q.ID, "--value", `"b"`))
-	r.wait(threadID, thread.StatusStopped)
+	r.exits(3, r.superstep("resume", threadID, q.ID, "--value", `"b"`, "--follow")) // it stops behind the question
 	r.exits(0, r.superstep(run...))
 	require.Equal(t, []string{"b for north"}, logOf(t, r.stateOf(threadID)))
 
@@ -38,8 +37,7 @@ func TestASubgraphUnderWay(t *testing.T) {
 	free := testserver.Queue(t)
 	r.exits(3, r.superstep("run", "nests", "--thread", free, "--input", `{"note":"a"}`, "--context", `{"tenant":"south"}`,
 		"--interrupt-before", "", "--follow"))
-	r.exits(0, r.superstep("resume", free, "--value", `"c"`))
-	r.wait(free, thread.StatusFinished)
+	r.exits(0, r.superstep("resume", free, "--value", `"c"`, "--follow"))
 	require.Equal(t, []string{"c for south"}, logOf(t, r.stateOf(free)))
 }
 
