@@ -26,6 +26,9 @@ type Question struct {
 // question, message or ask), any other value as compact JSON.
 func (q Question) Text() string { return graphadapter.QuestionText(pregel.Value(q.Value)) }
 
+// String is the question for logs: "q-41c9 of approval: Refund 250.00?".
+func (q Question) String() string { return q.ID + " of " + q.Node + ": " + q.Text() }
+
 // ApprovalView is an action that waits for approval, as people see it: with its secrets hidden, in Before too.
 type ApprovalView struct {
 	approval.Action
