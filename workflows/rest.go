@@ -200,35 +200,16 @@ func (r *run) runTasks(ctx workflow.Context) {
 			}
 			r.startTasks(ctx)
 		}
-		if !r.underWay() {
-			if r.pausedBeforeTasks(ctx) {
-				if r.waitUnpaused(ctx) {
-					continue
-				}
-				break
-			}
+		switch {
+		case r.underWay():
+			r.awaitTasks(ctx, wait)
+			continue
+		case !r.pausedBeforeTasks(ctx):
 			r.failure = r.left(full)
-			break
-		}
-		if !r.segments.opening() {
-			r.listed.showLater(ctx)
-		}
-		r.listed.showAsked(ctx)
-		paused := r.life.State.Paused != nil
-		step := r.clock.context(ctx)
-		_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(step) })
-		if r.tasks.mustEnd(step) {
-			r.tasks.interrupt(wait)
-		}
-		if r.segments.under != nil {
-			r.segments.goOn(wait)
-			if r.segments.ended() || r.segments.news(ctx) || r.tasks.mustEnd(step) {
-				r.leaveSegment(wait)
-			}
+		case r.waitUnpaused(ctx):
 			continue
 		}
-		r.drain(r.life.Drain)
-		r.tasks.deliver()
+		break
 	}
 	if r.successor == nil {
 		r.doubt.settle(r.engine)
@@ -236,6 +217,30 @@ func (r *run) runTasks(ctx workflow.Context) {
 	r.clock.leave()
 	if !r.drainIsToCome() {
 		r.life.Drained()
+	}
+}
+
+// awaitTasks waits until something comes of the tasks under way, or for the run, and takes that in. wait is not cancelled with ctx, the
+// run's.
+func (r *run) awaitTasks(ctx, wait workflow.Context) {
+	if !r.segments.opening() {
+		r.listed.showLater(ctx)
+	}
+	r.listed.showAsked(ctx)
+	paused := r.life.State.Paused != nil
+	step := r.clock.context(ctx)
+	_ = workflow.Await(wait, func() bool { return r.arrived(ctx, paused) || r.tasks.mustEnd(step) })
+	if r.tasks.mustEnd(step) {
+		r.tasks.interrupt(wait)
+	}
+	if r.segments.under == nil {
+		r.drain(r.life.Drain)
+		r.tasks.deliver()
+		return
+	}
+	r.segments.goOn(wait)
+	if r.segments.ended() || r.segments.news(ctx) || r.tasks.mustEnd(step) {
+		r.leaveSegment(wait)
 	}
 }
 
