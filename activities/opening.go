@@ -102,12 +102,12 @@ type opening struct {
 // ends say that tasks have ended, all of them at once.
 type ends struct {
 	mu   sync.Mutex
-	all  []func()
+	all  []func(context.Context)
 	said bool
 }
 
 // keep keeps one for say. It reports false when that has been called.
-func (e *ends) keep(one func()) bool {
+func (e *ends) keep(one func(context.Context)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.said {
@@ -116,12 +116,15 @@ func (e *ends) keep(one func()) bool {
 	return !e.said
 }
 
+// say takes as long as the end of one task may: a workflow task may be waiting.
 func (e *ends) say() {
+	bounded, cancel := context.WithTimeout(context.Background(), publishTimeout)
+	defer cancel()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.said = true
 	for _, one := range e.all {
-		one()
+		one(bounded)
 	}
 	e.all = nil
 }
@@ -403,12 +406,12 @@ func (w *taskEnv) over(t *pregel.Task) {
 	if !ok {
 		return
 	}
-	say := func() { p.(*publisher).ended(w.repeated) }
+	say := func(ctx context.Context) { p.(*publisher).ended(ctx, w.repeated) }
 	if o, opens := w.lease.(*opening); opens && o.ends.keep(say) {
 		return
 	}
 	if w.lease.Held() == nil {
-		say()
+		say(context.WithoutCancel(w.ctx))
 	}
 }
 

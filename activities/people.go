@@ -145,12 +145,12 @@ func (p *publisher) emit() func(pregel.Emission) {
 	}
 }
 
-// ended says that the task is over, if this execution or one before may have published something of it.
-func (p *publisher) ended(repeated bool) {
+// ended says that the task is over, if this execution or one before may have published something of it. ctx bounds it further.
+func (p *publisher) ended(ctx context.Context, repeated bool) {
 	if p == nil || p.next == 0 && !repeated {
 		return
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), publishTimeout)
+	bounded, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	if err := p.live.Ended(bounded, p.task); err != nil {
 		activity.GetLogger(p.ctx).Warn("what the node emitted may be kept for readers although it has ended", "error", err)

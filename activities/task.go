@@ -62,7 +62,7 @@ func (n *Nodes) Run(ctx context.Context, args converter.EncodedValues) (pregel.O
 	e.recovery.ended(err)
 	outcome.Took = e.took().Milliseconds()
 	if over(outcome, err) {
-		e.emits.ended(e.repeated)
+		e.emits.ended(context.WithoutCancel(ctx), e.repeated)
 	}
 	return outcome, err
 }
