@@ -18,7 +18,7 @@ import (
 
 // The format. A frame is one delivery, a block is frames together, and each block is read alone:
 //
-//	block  = packed (0 or 1), length of text, CRC-32 of text (4 bytes), text, when it is packed in the DEFLATE format
+//	block  = packed (0 or 1), length of text, CRC-32 (4 bytes, from packed on), text, when it is packed in the DEFLATE format
 //	text   = digest trailer, frame, frame, ...
 //	frame  = key, digest, took, writes, goto targets, routes, rest
 //	write  = channel, overwrite (0 or 1), value
@@ -72,12 +72,13 @@ func (c *coder) encode(d *Delivery) ([]byte, error) {
 
 func (c *coder) putNumber(n int64) { c.out = binary.AppendUvarint(c.out, uint64(n)) }
 
-func (c *coder) putFlag(set bool) {
+func (c *coder) putFlag(set bool) { c.out = append(c.out, flagOf(set)) }
+
+func flagOf(set bool) byte {
 	if set {
-		c.out = append(c.out, 1)
-		return
+		return 1
 	}
-	c.out = append(c.out, 0)
+	return 0
 }
 
 func (c *coder) putText(s string) {
@@ -282,13 +283,23 @@ func appendBlock(out []byte, trailer string, frames []byte) []byte {
 		return out
 	}
 	text := slices.Concat(binary.AppendUvarint(nil, uint64(len(trailer))), []byte(trailer), frames)
-	packed := byte(0)
-	if len(text) >= minPacked {
-		text, packed = pack(text), 1
+	if len(text) < minPacked {
+		return putBlock(out, false, text)
 	}
-	out = binary.AppendUvarint(append(out, packed), uint64(len(text)))
-	out = binary.LittleEndian.AppendUint32(out, crc32.ChecksumIEEE(text))
-	return append(out, text...)
+	return putBlock(out, true, pack(text))
+}
+
+func putBlock(out []byte, packed bool, text []byte) []byte {
+	out = binary.AppendUvarint(append(out, flagOf(packed)), uint64(len(text)))
+	return append(binary.LittleEndian.AppendUint32(out, sumOf(packed, text)), text...)
+}
+
+// sumOf is the sum of a block's text. One that is taken for packed, or for text as it is, has another one.
+func sumOf(packed bool, text []byte) uint32 {
+	if packed {
+		return crc32.Update(1, crc32.IEEETable, text)
+	}
+	return crc32.ChecksumIEEE(text)
 }
 
 func pack(text []byte) []byte {
@@ -321,7 +332,7 @@ func decodeBlocks(blocks []byte, expected, room int) (all []Delivery, err error)
 			return nil, errors.New("superstep: the outcomes of a segment cannot be read: their end is missing")
 		}
 		sum, text, next := binary.LittleEndian.Uint32(c.left), c.left[crc32.Size:][:size], c.left[crc32.Size+size:]
-		if crc32.ChecksumIEEE(text) != sum {
+		if sumOf(isPacked, text) != sum {
 			return nil, errors.New("superstep: the outcomes of a segment cannot be read: they were changed")
 		}
 		switch {

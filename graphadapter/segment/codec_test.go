@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"reflect"
 	"slices"
 	"strings"
@@ -121,7 +120,7 @@ func TestNoFieldIsLost(t *testing.T) {
 	}
 }
 
-// smallRecord is a record of several blocks, with and without keys.
+// smallRecord is a record of several blocks, one of which is packed, with and without keys.
 func smallRecord(t *testing.T) (record []byte, blocks []int, all []Delivery) {
 	t.Helper()
 	var c coder
@@ -129,6 +128,9 @@ func smallRecord(t *testing.T) (record []byte, blocks []int, all []Delivery) {
 		var frames []byte
 		for j := range 3 {
 			d := Delivery{Outcome: pregel.Outcome{Command: pregel.Command{Update: []pregel.Write{{Channel: "turn", Value: pregel.Value(fmt.Sprint(3*i + j))}}}}}
+			if i == 1 && j == 0 {
+				d.Outcome.Update[0].Value = pregel.Value(`"` + strings.Repeat("0", minPacked) + `"`)
+			}
 			if j == 1 {
 				d.Key, d.Digest, d.Outcome.Drain = fmt.Sprintf("%d/n", i), "01234567", "soon"
 			}
@@ -230,6 +232,9 @@ func TestABombIsRefused(t *testing.T) {
 	if _, err := decodeBlocks(appendBlock(nil, "", make([]byte, 40*maxRecordText)), 1, maxRecordText); err == nil {
 		t.Error("a block was unpacked to more than its bound")
 	}
+	if _, err := decodeBlocks(appendBlock(nil, "", frame[:minPacked/2]), 1, minPacked/2); err == nil || !strings.Contains(err.Error(), "more than 1024 bytes") {
+		t.Errorf("a block that is not packed has more than its bound: %v", err)
+	}
 	var cut bytes.Buffer // a block that does not end
 	w, err := flate.NewWriter(&cut, flate.BestSpeed)
 	if err != nil {
@@ -241,10 +246,8 @@ func TestABombIsRefused(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	block := binary.AppendUvarint(nil, uint64(cut.Len()))
-	block = append(binary.LittleEndian.AppendUint32(block, crc32.ChecksumIEEE(cut.Bytes())), cut.Bytes()...)
-	if _, err := decodeBlocks(block, 1, maxRecordText); err == nil {
-		t.Error("a block that does not end was read")
+	if _, err := decodeBlocks(putBlock(nil, true, cut.Bytes()), 1, maxRecordText); err == nil || !strings.Contains(err.Error(), "EOF") {
+		t.Errorf("a block that does not end was read: %v", err)
 	}
 }
 
