@@ -8,6 +8,7 @@
 //	decoded.go, opening.go, segment.go          consecutive supersteps: what stays decoded, their first half second, and in one activity
 //	inputs.go, rebuild.go, room.go              values sent by reference, replays that find them, graphs, room in the history
 //	compensate.go                               undoing effects
-//	people.go                                   asking the gate about replies, telling people; emissions while nodes run
+//	people.go                                   asking the gate about replies, telling people
+//	live.go                                     emissions while nodes run, and their ends
 //	plan.go, outputs.go                         planners, and what attempts of subjobs returned
 package activities

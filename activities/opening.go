@@ -99,36 +99,6 @@ type opening struct {
 	ends ends
 }
 
-// ends say that tasks have ended, all of them at once.
-type ends struct {
-	mu   sync.Mutex
-	all  []func(context.Context)
-	said bool
-}
-
-// keep keeps one for say. It reports false when that has been called.
-func (e *ends) keep(one func(context.Context)) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.said {
-		e.all = append(e.all, one)
-	}
-	return !e.said
-}
-
-// say takes as long as the end of one task may: a workflow task may be waiting.
-func (e *ends) say() {
-	bounded, cancel := context.WithTimeout(context.Background(), publishTimeout)
-	defer cancel()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.said = true
-	for _, one := range e.all {
-		one(bounded)
-	}
-	e.all = nil
-}
-
 // owner is the execution of an activity that has taken a segment over.
 type owner interface {
 	taskrun.Lease
