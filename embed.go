@@ -178,7 +178,7 @@ func (c *Client) PauseSchedule(ctx context.Context, r thread.SchedulePause) (thr
 	return remote.Schedules{Threads: c.threads}.Pause(ctx, r)
 }
 
-// UnpauseSchedule lets a paused schedule go on. One that is not paused stays as it is.
+// UnpauseSchedule lets a paused schedule go on. One that is not paused goes on as before; its Note says who asked, and why.
 // Errors: [thread.ErrNotFound], [thread.ErrBadInput], [thread.ErrNoServer].
 func (c *Client) UnpauseSchedule(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
 	return remote.Schedules{Threads: c.threads}.Unpause(ctx, r)
