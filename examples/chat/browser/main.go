@@ -89,6 +89,10 @@ func run() error {
 	return lines.Err()
 }
 
+// painted waits for a whole frame. A person clicks what is to be seen; before the first frame of a page Chromium drops what is clicked, and
+// what a script has just put there moves until it is drawn.
+const painted = `new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn())))`
+
 func (s step) take(ctx context.Context) (value any, err error) {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
 	defer stop()
@@ -98,6 +102,9 @@ func (s step) take(ctx context.Context) (value any, err error) {
 	case "reload": // until the new document is there
 		return nil, chromedp.Do(ctx, chromedp.Reload())
 	case "click":
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void](painted, chromedp.EvalAwaitPromise)); err != nil {
+			return nil, err
+		}
 		return nil, chromedp.Do(ctx, chromedp.Click(s.On, chromedp.NodeVisible, chromedp.NodeEnabled))
 	case "type":
 		return nil, chromedp.Do(ctx, chromedp.SendKeys(s.On, s.Text, chromedp.NodeVisible, chromedp.NodeEnabled))

@@ -194,6 +194,7 @@ func TestPageAsks(t *testing.T) {
 	require.Equal(t, "Approve Reject Edit", b.do("eval", "", `[...document.querySelectorAll(".ask .row button")].map((b) => b.textContent).join(" ")`))
 	b.reload()
 	b.until(`document.querySelector(".ask[aria-label=Approval] .row .main")`)
+	require.Equal(t, "false", b.do("eval", "", `document.querySelector("#log").ariaBusy`), "a card comes with all else, or its buttons move")
 	b.do("click", ".ask[aria-label=Approval] .row .main", "")
 	b.until(saysText("The money is on its way, once."))
 	b.until(atRest)

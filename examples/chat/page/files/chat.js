@@ -2,13 +2,14 @@
 // nothing, so that loading it again, in the middle of a stream too, shows the same.
 import { ask, Lost, Refused, Run } from "./protocol.js";
 import { form } from "./forms.js";
-import { $, editor, el, forget, showMessages, showProblem, showStatus, showThreads, toEnd } from "./view.js";
+import { $, editor, el, forget, showAsks, showMessages, showProblem, showStatus, showThreads } from "./view.js";
 
 const graph = "chat";
-const none = { id: "", messages: [], run: null, writing: "", sending: false, reading: false, asks: 0 };
+const none = { id: "", messages: [], run: null, writing: "", sending: false, reading: false, cards: [] };
 let open = { ...none }; // the thread that is shown
 
-// draw shows the conversation, at most once for each picture of the screen.
+// draw shows the conversation and what is asked, all of it at once and at most once for each picture of the screen: a button that is
+// there stays where it is, so that nobody hits another one.
 let due = false;
 function draw() {
   if (due) return;
@@ -17,16 +18,17 @@ function draw() {
     due = false;
     const busy = Boolean(open.run) || open.sending || open.reading;
     showMessages(open.messages, { writing: open.writing, begin: busy ? null : say, edit: busy ? null : change });
+    showAsks(open.cards);
     $("log").ariaBusy = String(busy);
     $("stop").hidden = !open.run;
     $("send").hidden = Boolean(open.run);
-    $("send").disabled = busy || open.asks > 0;
-    $("words").disabled = open.asks > 0;
+    $("send").disabled = busy || open.cards.length > 0;
+    $("words").disabled = open.cards.length > 0;
   });
 }
 
 // showRest shows the status of a thread that is not at work.
-const showRest = () => showStatus(open.asks > 0 ? "The agent waits for your answer." : "");
+const showRest = () => showStatus(open.cards.length > 0 ? "The agent waits for your answer." : "");
 
 // guarded does something, and says what went wrong.
 async function guarded(act, remedy) {
@@ -138,11 +140,10 @@ async function read(thread) {
   showRest();
 }
 
-// asking shows what is asked.
+// asking has what is asked shown.
 function asking(cards) {
-  $("asks").replaceChildren(...cards);
-  open.asks = cards.length;
-  if (cards.length > 0) requestAnimationFrame(toEnd);
+  open.cards = cards;
+  draw();
 }
 
 const question = (value) => (typeof value === "string" ? value : value?.question ?? value?.text ?? value?.message ?? value?.ask ?? JSON.stringify(value));

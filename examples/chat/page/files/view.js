@@ -88,8 +88,18 @@ export function showMessages(messages, { writing, edit, begin }) {
 // atEnd reports whether the end of the conversation is to be seen: then it stays so when there is more of it.
 const atEnd = () => $("talk").scrollHeight - $("talk").scrollTop - $("talk").clientHeight < 80;
 
-export function toEnd() {
+function toEnd() {
   $("talk").scrollTop = $("talk").scrollHeight;
+}
+
+let asked = []; // the cards that are shown
+
+// showAsks shows the cards of what is asked. Those that are shown already stay, with what was typed into them.
+export function showAsks(cards) {
+  if (cards === asked) return;
+  asked = cards;
+  $("asks").replaceChildren(...cards);
+  if (cards.length > 0) toEnd();
 }
 
 function greeting(begin) {
