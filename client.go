@@ -88,7 +88,8 @@ func NewClient(c client.Client, cfg ClientConfig) (*Client, error) {
 }
 
 // Start begins a run of a thread: of a new one, or of one whose last run has ended, which then goes on from its state.
-// A worker checks the input first; nothing is started when it does not fit.
+// A worker checks the input first; nothing is started when it does not fit. Who waits for the run anyway calls Invoke: one call of the
+// server, where Start and Wait are four.
 //
 // Errors: ErrBadInput; ErrRunning when the thread's run is open; ErrNoWorker when no worker serves the graph;
 // ErrNoServer.
@@ -121,6 +122,7 @@ func (c *Client) Answer(ctx context.Context, req thread.ResumeRequest) (thread.V
 // Resume answers a question of a waiting thread, and returns when the answer is stored and taken. Without a question
 // it answers the only one that is open, or lets the run pass the breakpoint at which it stands. With Answers it answers
 // several, all or none. A request whose ID was taken before is no error, also when the run is over: the reply is Repeated.
+// Who waits for the run anyway calls Answer: one call of the server.
 //
 // Errors: ErrNotFound; ErrBadInput when the answer does not fit what was asked; ErrAnswerRefused when nothing is asked
 // or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker

@@ -162,6 +162,11 @@ func (a operating) listen(ctx context.Context, cfg serve.Config, opts client.Opt
 		defer tokens.Close()
 		as.Transport = tokens
 	}
+	listener, err := net.Listen("tcp", f.listen) // before the server's own worker begins, which would take tasks and leave them
+	if err != nil {
+		return notBegun("--listen", err)
+	}
+	defer listener.Close()
 	threads, err := superstep.NewClient(cfg.Temporal, as)
 	if err != nil {
 		return err
@@ -171,10 +176,6 @@ func (a operating) listen(ctx context.Context, cfg serve.Config, opts client.Opt
 		return fmt.Errorf("serve: %w", err)
 	}
 	defer handler.Close()
-	listener, err := net.Listen("tcp", f.listen)
-	if err != nil {
-		return notBegun("--listen", err)
-	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	server.RegisterOnShutdown(handler.Drain)
 	if err := serveUntil(ctx, server, listener, f.ready, func() { a.showServing(listener.Addr().String(), cfg.Authenticate != nil) }); err != nil {
