@@ -140,7 +140,7 @@ func (e *Effects) put(r *EffectRecord) {
 	if !r.undoing && r.Place != "" && !e.line.has(old.before) {
 		old.before = e.line.head // it was left, and the thread has come to it again
 	}
-	r.before, r.undone, r.Tried = old.before, old.undone, r.Tried || old.Tried
+	r.before, r.undone, r.Tried = old.before, r.undone || old.undone, r.Tried || old.Tried // a later run may have undone it
 	old.Tried = r.Tried
 	if r.Place == "" {
 		r.Place = old.Place

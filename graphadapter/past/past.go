@@ -286,6 +286,7 @@ func (p *Past) Leave(checkpoint string, asCopy bool, id string) (*pregel.Thread,
 	if !ok {
 		return nil, false
 	}
+	p.program.Drop(t) // what tasks did behind the checkpoint is this thread's alone: the other one runs them itself
 	return t.AsNewest(), true
 }
 

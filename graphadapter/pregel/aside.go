@@ -64,6 +64,7 @@ func (s *suspendedJSON) checkpoints(see func(*checkpointJSON)) {
 func (t *threadJSON) checkpoints(see func(*checkpointJSON)) {
 	t.Head.checkpoints(see)
 	ofRecords(t.Memory, see)
+	ofRecords(t.Remembered, see)
 }
 
 func ofRecords(records map[string]*recordJSON, see func(*checkpointJSON)) {

@@ -62,7 +62,7 @@ func (l *Loop) begin(in Input, resuming *bool) error {
 	l.step = l.rec.Checkpoint.Step + 1
 	l.stop = l.step + l.opts.RecursionLimit + 1
 	fresh := l.work.fresh()
-	continues := !fresh && (resuming == nil && in.Value == nil || resuming != nil && *resuming)
+	continues := !fresh && (resuming == nil && in.Value == nil || resuming != nil && *resuming && !l.rec.anew)
 	value, err := l.inputValue(in, fresh)
 	if err != nil {
 		return err

@@ -40,6 +40,7 @@ type recordJSON struct {
 	Asked      *string                    `json:"asked,omitempty"`
 	AskedIn    string                     `json:"asked_in,omitempty"`
 	Space      string                     `json:"space,omitempty"`
+	Anew       bool                       `json:"anew,omitempty"`
 	Dropped    []droppedQuestion          `json:"dropped,omitempty"`
 	Early      []earlyAnswer              `json:"early,omitempty"`
 	Tasks      map[string]*taskRecordJSON `json:"tasks,omitempty"`
@@ -54,11 +55,14 @@ type taskRecordJSON struct {
 type threadJSON struct {
 	Head   *recordJSON            `json:"head,omitempty"`
 	Memory map[string]*recordJSON `json:"memory,omitempty"`
-	Seq    int                    `json:"seq"`
-	Passed bool                   `json:"passed,omitempty"`
-	Kept   map[string]Value       `json:"kept,omitempty"`
-	Left   map[string]Value       `json:"left,omitempty"`
-	Meter  *Meter                 `json:"meter,omitempty"`
+	// Remembered is what the subgraphs remembered when the head was made, null for what is as in Memory; absent when all is.
+	Remembered map[string]*recordJSON `json:"remembered,omitzero"`
+
+	Seq    int              `json:"seq"`
+	Passed bool             `json:"passed,omitempty"`
+	Kept   map[string]Value `json:"kept,omitempty"`
+	Left   map[string]Value `json:"left,omitempty"`
+	Meter  *Meter           `json:"meter,omitempty"`
 }
 
 // EncodeThread writes a thread's state as JSON. Untracked channels are left out: they do not outlive a process.
@@ -77,6 +81,9 @@ func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
 		if sub, ok := p.byMemoryKey(key); ok {
 			out.Memory[key] = sub.recordOut(t.memory[key], exact)
 		}
+	}
+	if !exact { // a suspended loop says it of its own record
+		out.Remembered = p.rememberedOut(t)
 	}
 	return out
 }
@@ -111,12 +118,51 @@ func (p *Program) threadIn(in *threadJSON) *Thread {
 			t.memory[key] = sub.recordIn(in.Memory[key])
 		}
 	}
+	if t.Head != nil && in.Remembered != nil {
+		t.Head.memory = p.rememberedIn(in.Remembered, t.memory)
+	}
 	return t
+}
+
+// rememberedOut is what the subgraphs remembered when the thread's head was made; nil where all is as they remember it now, but for
+// what their tasks have done since.
+func (p *Program) rememberedOut(t *Thread) map[string]*recordJSON {
+	if t.Head == nil || t.Head.memory == nil {
+		return nil
+	}
+	out, same := make(map[string]*recordJSON, len(t.Head.memory)), len(t.Head.memory) == len(t.memory)
+	for _, key := range sortedKeys(t.Head.memory) {
+		sub, known := p.byMemoryKey(key)
+		switch then, now := t.Head.memory[key], t.memory[key]; {
+		case !known:
+		case now != nil && now.Checkpoint.ID == then.Checkpoint.ID:
+			out[key] = nil
+		default:
+			out[key], same = sub.recordOut(then.WithoutTasks(), false), false
+		}
+	}
+	if same {
+		return nil
+	}
+	return out
+}
+
+// rememberedIn reads what rememberedOut, or a loop that was suspended, says; now is what the subgraphs remember now.
+func (p *Program) rememberedIn(in map[string]*recordJSON, now map[string]*Record) map[string]*Record {
+	out := make(map[string]*Record, len(in))
+	for _, key := range sortedKeys(in) {
+		if sub, ok := p.byMemoryKey(key); ok && in[key] != nil {
+			out[key] = sub.recordIn(in[key])
+		} else if same := now[key]; same != nil {
+			out[key] = same
+		}
+	}
+	return out
 }
 
 func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 	out := &recordJSON{Checkpoint: p.checkpointOut(r.Checkpoint, exact), Control: r.control, Line: r.line, Asked: r.asked, AskedIn: r.askedIn,
-		Space: r.space, Dropped: r.dropped, Early: r.early, Tasks: map[string]*taskRecordJSON{}}
+		Space: r.space, Anew: r.anew, Dropped: r.dropped, Early: r.early, Tasks: map[string]*taskRecordJSON{}}
 	for _, e := range r.tasks.sorted() {
 		path, t := e.path, e.rec
 		stored := &taskRecordJSON{TaskRecord: *t}
@@ -135,7 +181,7 @@ func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 
 func (p *Program) recordIn(in *recordJSON) *Record {
 	r := &Record{Checkpoint: p.checkpointIn(&in.Checkpoint), control: in.Control, line: in.Line, asked: in.Asked, askedIn: in.AskedIn, space: in.Space,
-		dropped: in.Dropped, early: in.Early}
+		anew: in.Anew, dropped: in.Dropped, early: in.Early}
 	for _, path := range sortedKeys(in.Tasks) {
 		if in.Tasks[path] == nil {
 			continue

@@ -21,6 +21,9 @@ type Record struct {
 	// space is the namespace that its tasks have, of a subgraph that remembers: it may go on in another superstep of the
 	// graph around it, where its tasks are the same as before.
 	space string
+	// anew is of a subgraph that remembers, when what it was doing was taken back: it begins with its input again, also where the run
+	// around it goes on.
+	anew bool
 	// dropped are the questions that the update dropped which made this record, early the answers to them.
 	dropped []droppedQuestion
 	early   []earlyAnswer
@@ -43,7 +46,7 @@ func (r *Record) clone() *Record {
 // WithoutTasks is the record without its tasks.
 func (r *Record) WithoutTasks() *Record {
 	return &Record{Checkpoint: r.Checkpoint, control: r.control, memory: r.memory, line: r.line, asked: r.asked, askedIn: r.askedIn, space: r.space,
-		dropped: r.dropped, early: r.early}
+		anew: r.anew, dropped: r.dropped, early: r.early}
 }
 
 // WithCommandsOf returns the record with the commands that wait on another record of the same checkpoint.

@@ -45,7 +45,9 @@ func restore(p *Program, v Value, long []longValue, observe Observer) (*Loop, er
 	l.drain = in.Drain
 	err = l.in(&in.loopJSON, thread.Head)
 	if err == nil {
-		l.rememberedIn(in.Remembered)
+		if in.Remembered != nil {
+			l.rec.memory = p.rememberedIn(in.Remembered, thread.memory)
+		}
 		err = l.queueIn(in.Queue)
 	}
 	if err != nil {
@@ -235,21 +237,6 @@ func (l *Loop) readyIn(tr *taskRun, run *runJSON, n *node) error {
 	}
 	tr.running = true
 	return nil
-}
-
-// rememberedIn gives the head back what it knew of its subgraphs' memories.
-func (l *Loop) rememberedIn(in map[string]*recordJSON) {
-	if in == nil {
-		return
-	}
-	l.rec.memory = make(map[string]*Record, len(in))
-	for _, key := range sortedKeys(in) {
-		if sub, ok := l.prog.byMemoryKey(key); ok && in[key] != nil {
-			l.rec.memory[key] = sub.recordIn(in[key])
-		} else if same := l.thread.memory[key]; same != nil {
-			l.rec.memory[key] = same
-		}
-	}
 }
 
 // queueIn queues the tasks to be handed out in their order.

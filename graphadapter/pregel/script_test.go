@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestScriptsWithStoredThreads runs the same scripts, storing and reading back the thread before every run: what a
+// TestScriptsWithStoredThreads runs the same scripts, storing and reading back the thread before every run and drop: what a
 // thread does next may depend on nothing that is not stored.
 func TestScriptsWithStoredThreads(t *testing.T) {
 	datadriven.Walk(t, "testdata/script", func(t *testing.T, path string) {
@@ -98,6 +98,9 @@ func (s *session) do(d *datadriven.TestData) error {
 	case "edit":
 		return s.edit(d)
 	case "drop":
+		if err := s.storeAndRead(); err != nil {
+			return err
+		}
 		s.program.Drop(s.thread)
 		return nil
 	case "drain":
@@ -143,10 +146,8 @@ func (s *session) start(d *datadriven.TestData, in pregel.Input) error {
 			s.thread = s.thread.At(s.records[number(strings.TrimPrefix(arg.Vals[0], "#"))], pregel.ForReplay)
 		}
 	}
-	if s.stored {
-		if err := s.storeAndRead(); err != nil {
-			return err
-		}
+	if err := s.storeAndRead(); err != nil {
+		return err
 	}
 	s.tasks, s.open = map[string]*pregel.Task{}, nil
 	loop, err := s.program.Start(s.thread, in, opts, replay, s.observe)
@@ -174,9 +175,12 @@ func number(text string) int {
 	return n
 }
 
-// storeAndRead replaces the thread by what is left of it after storing it, and checks that storing that again gives the
-// same.
+// storeAndRead replaces the thread by what is left of it after storing it, where threads are stored, and checks that storing that again
+// gives the same.
 func (s *session) storeAndRead() error {
+	if !s.stored {
+		return nil
+	}
 	stored, err := s.program.EncodeThread(s.thread)
 	if err != nil {
 		return err

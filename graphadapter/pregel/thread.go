@@ -122,23 +122,30 @@ func (t *Thread) Copy() *Thread {
 
 // Drop forgets the superstep under way: the writes, questions, answers and ledgers of its tasks since the newest
 // checkpoint, subgraphs within them included. The next run begins the superstep anew. What is kept under thread-wide keys
-// stays. A subgraph that remembers goes back to what it remembered at the checkpoint; read back from storage a thread does
-// not know that, and the subgraph goes on from its own newest checkpoint. No loop may have the thread.
+// stays. A subgraph that remembers goes back to what it remembered at the checkpoint, and begins with its input. No loop may have the
+// thread.
 func (p *Program) Drop(t *Thread) {
 	if t.Head == nil {
 		return
 	}
 	head := *t.Head
 	head.tasks = taskRecords{}
+	remembered := t.memory
 	if head.memory != nil {
-		t.memory = cloneRecords(head.memory)
+		remembered = head.memory
 	}
-	for _, key := range sortedKeys(t.memory) {
-		record := *t.memory[key]
-		record.tasks = taskRecords{}
-		t.memory[key] = &record
-	}
+	t.memory = begunAnew(remembered)
 	t.Head = &head
+}
+
+// begunAnew is what subgraphs remember when what they have done since is taken back.
+func begunAnew(remembered map[string]*Record) map[string]*Record {
+	out := make(map[string]*Record, len(remembered))
+	for _, key := range sortedKeys(remembered) {
+		out[key] = remembered[key].WithoutTasks()
+		out[key].anew = true
+	}
+	return out
 }
 
 func cloneRecords(records map[string]*Record) map[string]*Record {
@@ -194,10 +201,7 @@ func (p *Program) Rewind(t, earlier *Thread) *Record {
 	c.updated, c.hasUpdated, c.Branch = nil, false, renewed(earlier.Head.branch(), t.seq)
 	p.seal(c, from, "", SourceFork, from.Step, t.seq)
 	c.Parent = from.Parent
-	t.Head, t.memory = &Record{Checkpoint: c, control: earlier.Head.control}, cloneRecords(earlier.memory)
-	for _, key := range sortedKeys(t.memory) {
-		t.memory[key].tasks = taskRecords{}
-	}
+	t.Head, t.memory = &Record{Checkpoint: c, control: earlier.Head.control}, begunAnew(earlier.memory)
 	t.Head.memory = t.remembered()
 	return t.Head
 }

@@ -27,7 +27,7 @@ type Slip struct {
 	ID string `json:"id"`
 }
 
-// Bank is outside of the graph, and counts what it is asked. It forgets a transfer that is taken back.
+// Bank is outside of the graph, and counts what it is asked. A transfer that is taken back is not there any more, and its key makes no other.
 type Bank struct {
 	mu    sync.Mutex
 	made  map[string]Transfer // by key
@@ -38,12 +38,12 @@ type Bank struct {
 	fail func(call string) error
 	// after, when set, is asked when a call is through: its error is what the caller gets.
 	after func(call string) error
-	// undo are the keys of the compensations that were made.
-	undo map[string]bool
+	// undo are the keys of the compensations that were made, gone those of the transfers that were taken back.
+	undo, gone map[string]bool
 }
 
 // NewBank is a bank that was asked nothing yet.
-func NewBank() *Bank { return &Bank{made: map[string]Transfer{}, undo: map[string]bool{}} }
+func NewBank() *Bank { return &Bank{made: map[string]Transfer{}, undo: map[string]bool{}, gone: map[string]bool{}} }
 
 func (b *Bank) call(what string) error {
 	b.mu.Lock()
@@ -78,7 +78,7 @@ func (b *Bank) pay(_ context.Context, key string, p Transfer) (Slip, error) {
 		return Slip{}, err
 	}
 	b.mu.Lock()
-	if _, before := b.made[key]; !before {
+	if _, before := b.made[key]; !before && !b.gone[key] { // a key that was used is answered with its old slip
 		b.made[key] = p
 		b.slips++
 	}
@@ -108,7 +108,7 @@ func (b *Bank) takeBack(_ context.Context, key string, p Transfer, _ Slip) error
 	for k, t := range b.made {
 		if t == p && !b.undo[key] {
 			delete(b.made, k)
-			b.undo[key] = true
+			b.undo[key], b.gone[k] = true, true
 			break
 		}
 	}
@@ -162,7 +162,7 @@ func Paying(e *superstep.Effect[Transfer, Slip], to ...string) func(context.Cont
 func (b *Bank) Empty() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.made, b.undo, b.calls, b.fail, b.after = map[string]Transfer{}, map[string]bool{}, nil, nil, nil
+	b.made, b.undo, b.gone, b.calls, b.fail, b.after = map[string]Transfer{}, map[string]bool{}, map[string]bool{}, nil, nil, nil
 }
 
 // TakenBack are those from whom money was taken back, in that order.
