@@ -29,6 +29,10 @@ type history struct {
 	thread *pregel.Thread
 	past   *past.Past
 	tells  Standing // nil for nobody
+	// dropped says that the superstep that runs next was dropped, and doubted is the one of the present run, -1 for none: its tasks look
+	// up what they may have done outside before that.
+	dropped bool
+	doubted int
 }
 
 // Standing is told where a thread stands in whoever keeps it in this process, beside what an observer of its runs is told.
@@ -53,7 +57,7 @@ func (h *history) stands(p *pregel.Program, t *pregel.Thread, made ...*pregel.Re
 func newHistory() *history {
 	past := past.NewPast()
 	past.Clock = func(int64) time.Time { return time.Now().Truncate(time.Millisecond).UTC() }
-	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), past: past}
+	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), past: past, doubted: -1}
 }
 
 // Thread returns the thread of that id, which begins with its first run.
@@ -128,6 +132,9 @@ func (t *Thread) Begin(ctx context.Context, in pregel.Input, opts graphadapter.R
 		release()
 		return nil, err
 	}
+	if h := t.history; h.dropped {
+		h.dropped, h.doubted = false, loop.Step()
+	}
 	return &Run{of: t, opts: opts, program: program, thread: thread, loop: loop, release: release}, nil
 }
 
@@ -138,9 +145,13 @@ func (r *Run) Drive(ctx context.Context) (graphadapter.RunResult, error) {
 	h := r.of.history
 	opts := r.opts
 	opts.Hold = r.hold
-	err := drive(ctx, r.program, r.loop, opts, inMemory{r.of.graph, r.of.id, r.opts})
+	doubted := h.doubted
+	err := drive(ctx, r.program, r.loop, opts, inMemory{r.of.graph, r.of.id, r.opts, func() bool { return r.loop.Step() == doubted }})
 	if errors.Is(err, graphadapter.ErrSuperseded) {
 		return graphadapter.RunResult{}, err
+	}
+	if r.loop.Status() != pregel.StatusWaiting {
+		h.doubted = -1
 	}
 	h.thread = pregel.Newer(h.thread, r.thread)
 	h.past.Ended(0, r.loop.Status(), h.thread)
@@ -207,7 +218,7 @@ func Invoke(ctx context.Context, g *graphadapter.Graph, in pregel.Input, opts gr
 	if err != nil {
 		return graphadapter.RunResult{}, err
 	}
-	if err := drive(ctx, program, loop, opts, inMemory{g, "", opts}); err != nil {
+	if err := drive(ctx, program, loop, opts, inMemory{graph: g, opts: opts}); err != nil {
 		return graphadapter.RunResult{}, err
 	}
 	return resultOf(program, loop)
@@ -338,12 +349,14 @@ type inMemory struct {
 	graph  *graphadapter.Graph
 	thread string
 	opts   graphadapter.RunOptions
+	// suspect reports whether the tasks of this superstep may have acted outside before; nil for never.
+	suspect func() bool
 }
 
 func (m inMemory) Root() *graphadapter.Graph { return m.graph }
 
 func (m inMemory) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
-	*env = Env{Thread: m.thread, Context: m.opts.Context, Requester: m.opts.Requester, Use: m.opts.Use}
+	*env = Env{Thread: m.thread, Context: m.opts.Context, Requester: m.opts.Requester, Use: m.opts.Use, Suspect: m.suspect != nil && m.suspect()}
 	if m.opts.Emitted != nil {
 		env.Emit = func(e pregel.Emission) { m.opts.Emitted(task, e) }
 	}

@@ -52,6 +52,7 @@ func (t *Thread) Drop(ctx context.Context) error {
 	defer release()
 	h := t.history
 	program.Drop(h.thread)
+	h.dropped = true
 	h.past.Began(0, program, h.thread, "")
 	h.past.Ended(0, pregel.StatusDrained, h.thread)
 	h.stands(program, h.thread)
@@ -69,6 +70,7 @@ func (t *Thread) Rewind(ctx context.Context, to past.Rewound) (*pregel.Record, e
 	defer release()
 	h := t.history
 	made := past.GoBack(program, h.thread, to)
+	h.dropped = h.dropped && !to.Undone // what runs next has new keys else
 	h.past.Began(0, program, h.thread, "")
 	if made != nil {
 		h.past.Edited(0, "", made)

@@ -34,7 +34,7 @@ func recorded(t *testing.T, p *past.Past, g *graphadapter.Graph, thread *pregel.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := drive(t.Context(), program, loop, graphadapter.RunOptions{}, inMemory{g, "r-7", graphadapter.RunOptions{}}); err != nil {
+	if err := drive(t.Context(), program, loop, graphadapter.RunOptions{}, inMemory{graph: g, thread: "r-7"}); err != nil {
 		t.Fatal(err)
 	}
 	p.Ended(0, loop.Status(), loop.Thread())

@@ -88,7 +88,10 @@ func (t *threadRun) updateError(r thread.UpdateRequest, err error) error {
 // updated notes how the thread stands after an update from outside. It has dropped what it was about to do and to ask,
 // unless a subgraph alone was updated.
 func (t *threadRun) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
-	t.runs++
+	if t.runs++; t.done != nil && !t.stands.Rests() && !t.held { // what a run was told that is over is over, too
+		t.listen()
+		t.life = life.New(t.id, t.graph, t, t.life.Left())
+	}
 	t.stands = thread.View{Thread: t.id, Graph: t.graph, Status: thread.StatusFinished, Output: runtime.Outputs(t.spec.Output, s.Values), Step: s.Step,
 		Started: time.Now(), Closed: time.Now()}
 	switch {
