@@ -75,7 +75,7 @@ type RunOptions struct {
 
 // RunResult is how one run of a [Thread] ended, when it did not fail.
 type RunResult struct {
-	// Output are the output channels at the end; nil when the run never had any.
+	// Output are the output channels that have a value at the end; nil when the thread never had any.
 	Output map[string]pregel.Value
 	// Questions are open: the run waits for their answers.
 	Questions []pregel.Question

@@ -365,6 +365,9 @@ func (m inMemory) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
 
 func resultOf(program *pregel.Program, loop *pregel.Loop) (graphadapter.RunResult, error) {
 	result := graphadapter.RunResult{Output: loop.Output(), Meter: loop.Thread().Meter()}
+	if result.Output == nil { // nothing was written: the thread has what it had
+		result.Output = program.Output(loop.Thread())
+	}
 	switch loop.Status() {
 	case pregel.StatusDone:
 	case pregel.StatusWaiting:
