@@ -125,6 +125,7 @@ func (t *threadRun) shown() {
 		v.Cancel = runtime.CancelView(c)
 		v.Cancel.Waits = t.settles
 	}
+	v.Refused = slices.Clone(known.Refused)
 	if v.Kept = runtime.KeptViews(known.Kept); known.Paused != nil {
 		paused := *known.Paused // life's own is not handed out
 		v.Paused = &paused

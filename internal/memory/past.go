@@ -98,7 +98,7 @@ func (t *threadRun) updated(s *pregel.Snapshot, open []pregel.OpenQuestion) {
 	case len(open) > 0:
 		t.stands.Status, t.stands.Closed = runtime.WaitingStatus(open), time.Time{}
 	case len(s.Next) > 0:
-		t.stands.Status, t.stands.Closed = thread.StatusStopped, time.Time{}
+		t.stands.Status, t.stands.Closed, t.stands.Nodes = thread.StatusStopped, time.Time{}, s.Next
 	}
 	t.effects.ended(t.stands.Status)
 	t.open, t.cause = open, nil
@@ -128,7 +128,7 @@ func (m *Runtime) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 	if err := runtime.CheckFork(t.graph, r); err != nil {
 		return thread.View{}, err
 	}
-	start := runtime.Start{Branch: true, StartRequest: thread.StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint, By: r.By, Reason: r.Reason, Token: r.Token}}
+	start := runtime.Start{Branch: r.As == "", StartRequest: thread.StartRequest{Graph: t.graph, Thread: r.As, Checkpoint: r.Checkpoint, By: r.By, Reason: r.Reason, Token: r.Token}}
 	if r.As == "" {
 		start.Thread = t.id
 		return m.StartRun(ctx, g, start)

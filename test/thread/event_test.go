@@ -258,3 +258,22 @@ func TestAnEventWhileEffectsAreUndone(t *testing.T) {
 		assert.Equal(t, []string{"late"}, rig.AwaitFinished(t, th).Output.Log.Get())
 	})
 }
+
+// TestAKeptEventThatDoesNotFit is noted with the run when somebody comes to wait for it.
+func TestAKeptEventThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	rig.InModes(t, settles("misfit", 0), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
+		rig.Invoke(t, th, rig.Counter{})
+		_, err := th.SendEvent(t.Context(), "sent", 7)
+		require.NoError(t, err)
+		_, err = th.SendEvent(t.Context(), "paid", sum{})
+		require.NoError(t, err)
+		got, err := th.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, thread.StatusWaitingEvent, got.Status)
+		v, err := th.Show(t.Context())
+		require.NoError(t, err)
+		require.Len(t, v.Refused, 1)
+		assert.Equal(t, "sent", v.Refused[0].Event)
+	})
+}

@@ -345,3 +345,28 @@ func TestStatesOfSubgraphs(t *testing.T) {
 		assert.Equal(t, []string{"x", "instead of y"}, rig.Invoke(t, th, nil).Output.Log.Get())
 	})
 }
+
+// TestAForkOfAnUpdate begins with that checkpoint, as a thread of its own: it is one that nobody ran from yet.
+func TestAForkOfAnUpdate(t *testing.T) {
+	t.Parallel()
+	b := superstep.NewStateGraph[rig.Counter]("updated-fork")
+	b.AddNode("a", rig.Appending("a"))
+	b.AddNode("b", rig.Appending("b"))
+	b.AddEdge(superstep.Start, "a")
+	b.AddEdge("a", "b")
+	rig.OnRuntimes(t, b.MustCompile(), func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
+		rig.Invoke(t, th, rig.Counter{})
+		at, err := th.Update(t.Context(), rig.Wrote("x"), superstep.AsNode("a"))
+		require.NoError(t, err)
+		v, err := th.Show(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"b"}, v.Nodes, "what would run next")
+		fork, err := th.Fork(t.Context(), at.Checkpoint, th.ID()+"-fork")
+		require.NoError(t, err)
+		got, err := fork.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a", "b", "x", "b"}, got.Output.Log.Get())
+		made := rig.HistoryOf(t, fork)
+		assert.Len(t, made, len(rig.HistoryOf(t, th))+1, "what b made, and no checkpoint of the fork beside")
+	})
+}
