@@ -93,7 +93,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 // handOn is the input of the run that continues this one, and its state.
 func (r *run) handOn(ctx workflow.Context) (in protocol.GraphInput, state []byte, err error) {
 	in = r.in
-	in.ID, in.State, in.Newest, in.Input, in.Replay, in.Suspect = "", nil, nil, protocol.Input{}, false, false
+	in.ID, in.State, in.Newest, in.Input, in.Replay, in.Failed, in.Suspect = "", nil, nil, protocol.Input{}, false, false, false
 	in.Behind = r.doubt.ago(ctx)
 	in.Edits, in.Within, in.Suspects, in.Asked = nil, nil, segment.Suspicion{}, protocol.Asked{}
 	in.Origin, in.Copy = nil, false

@@ -135,7 +135,7 @@ func (r *run) begin(ctx workflow.Context, problem string) {
 		r.updates.stand(ctx)
 		return
 	}
-	r.answer(ctx, "", pregel.Input(r.in.Input), r.in.Replay, r.in.Asked, r.in.Suspect)
+	r.answer(ctx, "", pregel.Input(r.in.Input), r.in.Replay, r.in.Asked, r.in.Failed)
 	if r.in.Suspect {
 		r.doubtSuperstep()
 	}
@@ -165,7 +165,7 @@ func (r *run) beginOps() []approval.Control {
 	case r.in.Copy:
 		return []approval.Control{{Op: approval.OpFork, On: headID(r.thread)}}
 	}
-	b := r.beginning(r.thread, pregel.Input(r.in.Input), r.in.Replay, r.in.Suspect)
+	b := r.beginning(r.thread, pregel.Input(r.in.Input), r.in.Replay, r.in.Failed)
 	b.Budget = r.in.Options.Budget != nil && r.thread.Head != nil
 	return b.Ops(false)
 }

@@ -96,7 +96,7 @@ func (c *Threads) lastBefore(ctx context.Context, req runtime.Start) (*lastRun, 
 
 // mayBegin refuses what the rules for control do, before a run begins that would.
 func (c *Threads) mayBegin(ctx context.Context, last *lastRun, in protocol.GraphInput, req runtime.Start) error {
-	b := life.Beginning{Failed: in.Suspect, Checkpoint: req.Checkpoint, Input: pregel.Input(in.Input), Budget: req.Budget != nil}
+	b := life.Beginning{Failed: in.Failed, Checkpoint: req.Checkpoint, Input: pregel.Input(in.Input), Budget: req.Budget != nil}
 	if in.Input.Resume != nil {
 		b.Answered = []string{""}
 	}

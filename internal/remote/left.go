@@ -38,7 +38,7 @@ func (c *reader) carryOver(ctx context.Context, last *lastRun, in *protocol.Grap
 	in.Suspects, in.Behind, in.TraceBefore = left.Suspect, left.Behind, left.Trace
 	in.Spec, in.State, in.Life, in.Lines = left.Spec, left.State, left.Life, left.Lines
 	if last.status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		in.Suspect, in.Behind = left.Cancel == nil || !left.Cancel.Renewed, 1
+		in.Failed, in.Suspect, in.Behind = true, left.Cancel == nil || !left.Cancel.Renewed, 1
 	}
 	return left.Settings, nil
 }

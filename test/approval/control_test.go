@@ -189,6 +189,25 @@ func TestEverythingThatIsDoneToARunTakesAToken(t *testing.T) {
 	})
 }
 
+// TestToGoOnBehindACompensationTakesAToken as behind any run that was cancelled, and is on record.
+func TestToGoOnBehindACompensationTakesAToken(t *testing.T) {
+	c := newControlled(t)
+	c.on(t, func(t *testing.T, rt superstep.Runtime) {
+		ctx, th := t.Context(), c.Waits(t, rt)
+		id := th.ID()
+		require.NoError(t, th.Cancel(ctx, "enough", superstep.WithMode(thread.CancelCompensate), c.by(t, "ann", id, approval.OpCancel, "compensate")))
+		require.Empty(t, c.Bank.Paid())
+		_, err := th.Invoke(ctx, nil)
+		refusedAs(t, approval.CodeUnsigned, err)
+		_, err = th.Retry(ctx)
+		refusedAs(t, approval.CodeUnsigned, err)
+		require.Empty(t, c.Bank.Paid())
+		_, err = th.Retry(ctx, c.by(t, "ann", id, approval.OpRetry, ""))
+		require.NoError(t, err)
+		require.Contains(t, traceOf(t, th), "retried who=ann")
+	})
+}
+
 // TestSeveralAnswersTakeOneToken: it is for all of them, and not for one question.
 func TestSeveralAnswersTakeOneToken(t *testing.T) {
 	c := newControlled(t)

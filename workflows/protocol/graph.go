@@ -59,8 +59,10 @@ type GraphInput struct {
 	Durability graphadapter.Durability `json:"durability,omitempty"`
 	// Fused runs consecutive supersteps in one activity in sync mode too; async and exit mode do so anyway.
 	Fused bool `json:"fused,omitempty"`
-	// Suspect says that the run continues one that ended in failure, cancellation or termination: its unfinished
-	// tasks may have acted outside without a trace.
+	// Failed says that the run continues one that ended in failure, cancellation or termination: to go on without input is a retry.
+	Failed bool `json:"failed,omitempty"`
+	// Suspect says that the unfinished tasks of such a run may have acted outside without a trace: those that run next are the same
+	// tasks, under the same keys.
 	Suspect bool `json:"suspect,omitempty"`
 	// Behind says that the thread goes on behind a run that failed, was cancelled or was terminated at least that many
 	// milliseconds before this run began; 0 for none. Suspect alone is the same as 1.
@@ -82,8 +84,8 @@ type GraphInput struct {
 	Copy bool `json:"copy,omitempty"`
 	// Asked is who asked for the run, and why.
 	Asked Asked `json:"asked,omitzero"`
-	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits and
-	// Suspect are not, then.
+	// Carried is set in a run that goes on where its predecessor was continued as a new one; Input, Replay, Edits,
+	// Failed and Suspect are not, then.
 	Carried *Carried `json:"carried,omitempty"`
 	// KeepOpen is how long the run stays open when nothing is left to do, in milliseconds: for more input, which it takes by
 	// UpdateInvoke. -1 is until it is cancelled, 0 not at all.
