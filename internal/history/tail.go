@@ -47,7 +47,7 @@ type Step struct {
 // closing event once the run has ended, or nil when the run stands still: no task is under way, its worker has said all it
 // had to say, and waits confirms it.
 func (t *Tail) Run(ctx context.Context, workflowID, runID string, behind int64, on func(Step), waits func() (bool, error)) (*historypb.HistoryEvent, error) {
-	f := fold{tail: t, behind: behind, on: on, tasks: map[int64]*task{}}
+	f := fold{tail: t, behind: behind, on: on, tasks: map[int64]*task{}, given: map[string]bool{}}
 	var token []byte
 	for {
 		page, err := t.Service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
@@ -114,8 +114,9 @@ type fold struct {
 	behind int64
 	on     func(Step)
 	tasks  map[int64]*task
-	thinks bool // a workflow task is scheduled
-	spoke  bool // a workflow task has completed
+	given  map[string]bool // by task: an execution gave it back, to be run again
+	thinks bool            // a workflow task is scheduled
+	spoke  bool            // a workflow task has completed
 	closed *historypb.HistoryEvent
 }
 
@@ -148,6 +149,11 @@ func (f *fold) take(e *historypb.HistoryEvent) error {
 		var outcome pregel.Outcome
 		if err := f.decode(a.GetResult(), &outcome); err != nil {
 			return err
+		}
+		if outcome.Yielded { // the task runs again with what it has recorded
+			f.given[known.request.Task.Key()] = true
+			delete(f.tasks, a.GetScheduledEventId())
+			return nil
 		}
 		f.ended(e, a.GetScheduledEventId(), Step{Outcome: &outcome})
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
@@ -185,7 +191,9 @@ func (f *fold) scheduled(e *historypb.HistoryEvent) error {
 	if err := f.decode(a.GetInput(), &known.request); err != nil {
 		return err
 	}
-	f.report(e, known, Step{Started: true})
+	if !f.given[known.request.Task.Key()] {
+		f.report(e, known, Step{Started: true})
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,6 +126,48 @@ func TestFollowingAFailure(t *testing.T) {
 			assert.Less(t, ended["works"].Duration, 2*time.Minute)
 			assert.Equal(t, thread.ProgressFailed, ended["breaks"].State)
 			assert.Contains(t, ended["breaks"].Error, "the books are closed")
+		})
+	}
+}
+
+// TestFollowATaskThatIsGivenBack: an activity that gives its task back, to be run again with what it has recorded, is no success.
+func TestFollowATaskThatIsGivenBack(t *testing.T) {
+	for name, opts := range rig.Modes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bank := rig.NewBank()
+			pay := bank.Effect("bank.pay")
+			b := superstep.NewStateGraph[rig.Payment]("given_back")
+			b.AddEffect(pay)
+			for _, node := range []string{"also", "pay"} { // each has to own the key first, and is given back for that
+				b.AddNode(node, func(ctx context.Context, s rig.Payment) (rig.Payment, error) {
+					_, err := pay.Call(ctx, rig.Transfer{To: "ann", Amount: 1}, superstep.WithThreadKey("ann"))
+					return s, err
+				}, superstep.WithRetry(superstep.RetryPolicy{MaxAttempts: 5, InitialInterval: 100 * time.Millisecond, NoJitter: true}))
+				b.AddEdge(superstep.Start, node)
+			}
+			var calls atomic.Int32
+			bank.Failing(func(call string) error {
+				if call == "pay ann" && calls.Add(1) <= 3 {
+					return errors.New("not now")
+				}
+				return nil
+			}, nil)
+			g := b.MustCompile(opts...)
+			s := rig.NewServer(t)
+			s.Work(g)
+			started, err := s.Start(t.Context(), thread.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+			require.NoError(t, err)
+			var ended []string
+			v, err := s.Follow(t.Context(), started, func(p thread.Progress) {
+				if p.State != thread.ProgressStarted {
+					ended = append(ended, p.Node+" "+p.State)
+				}
+			})
+			require.NoError(t, err)
+			assert.Equal(t, thread.StatusFinished, v.Status)
+			slices.Sort(ended)
+			assert.Equal(t, []string{"also ok", "pay ok"}, ended)
 		})
 	}
 }
