@@ -6,7 +6,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/workflows/protocol"
@@ -22,72 +21,37 @@ func boundedInvoke(req protocol.InvokeRequest, found *protocol.Found) error {
 			return err
 		}
 	}
-	size := len(req.Input.Value)
-	if c := req.Input.Control; c != nil {
-		size += writtenBytes(c.Update)
-		for _, target := range c.Goto {
-			size += len(target.Node) + len(target.Arg)
-		}
+	if s := req.Settings; s != nil && s.Problem() != "" {
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "%s", s.Problem())
 	}
-	if s := req.Settings; s != nil {
-		if problem := s.Problem(); problem != "" {
-			return protocol.Refuse(protocol.ErrTypeBadUpdate, "%s", problem)
-		}
-		size += len(s.Context) + names(s.Options.InterruptBefore) + names(s.Options.InterruptAfter)
+	if problem := req.Misfit(found.MaxState()); problem != "" {
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "%s", problem)
 	}
-	if size > protocol.MaxUpdateBytes || len(req.State) > found.MaxState() || len(req.ID) > protocol.MaxNameBytes {
-		return protocol.Refuse(protocol.ErrTypeBadUpdate, "what a run is given to do has at most %d bytes beside its state, it has %d: keep "+
-			"large values outside and references in the state", protocol.MaxUpdateBytes, size)
-	}
-	return nil
+	return boundedID(req.ID)
 }
 
 func boundedUpdate(req protocol.UpdateStateRequest, found *protocol.Found) error {
-	count, size := 0, names(req.Within)
 	for _, updates := range req.Edits {
 		if len(updates) == 0 {
 			return protocol.Refuse(protocol.ErrTypeBadUpdate, "a checkpoint needs at least one update")
 		}
-		for _, u := range updates {
-			n, bytes := sizeOf(u)
-			count, size = count+n, size+bytes
-		}
 	}
-	switch {
+	switch problem := req.Misfit(found.MaxState()); {
 	case len(req.Edits) == 0:
 		return protocol.Refuse(protocol.ErrTypeBadUpdate, "there is no update in the request")
-	case count > protocol.MaxUpdates:
-		return protocol.Refuse(protocol.ErrTypeBadUpdate, "a request has at most %d updates, it has %d: send several", protocol.MaxUpdates, count)
-	case size > protocol.MaxUpdateBytes || len(req.State) > found.MaxState() || len(req.ID) > protocol.MaxNameBytes || len(req.Within) > protocol.MaxDepth:
-		return protocol.Refuse(protocol.ErrTypeBadUpdate, "an update of the state has at most %d bytes beside the state, it has %d: keep large "+
-			"values outside and references in the state", protocol.MaxUpdateBytes, size)
+	case problem != "":
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "%s", problem)
+	case len(req.Within) > protocol.MaxDepth:
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "the path to a subgraph has at most %d names, it has %d", protocol.MaxDepth, len(req.Within))
+	}
+	return boundedID(req.ID)
+}
+
+func boundedID(id string) error {
+	if len(id) > protocol.MaxNameBytes {
+		return protocol.Refuse(protocol.ErrTypeBadUpdate, "the id of a request has at most %d bytes, it has %d", protocol.MaxNameBytes, len(id))
 	}
 	return nil
-}
-
-func sizeOf(u graphadapter.StateUpdate) (count, bytes int) {
-	count, bytes = 1, len(u.AsNode)+len(u.Input)+writtenBytes(u.Values)
-	for _, c := range u.Copied {
-		n, b := sizeOf(c)
-		count, bytes = count+n, bytes+b
-	}
-	return count, bytes
-}
-
-func writtenBytes(writes []pregel.Write) int {
-	size := 0
-	for _, w := range writes {
-		size += len(w.Channel) + len(w.Value)
-	}
-	return size
-}
-
-func names(all []string) int {
-	size := 0
-	for _, n := range all {
-		size += len(n)
-	}
-	return size
 }
 
 // boundedAsked says what is wrong with who asks.

@@ -71,6 +71,9 @@ func (c *Threads) behind(ctx context.Context, g *graphadapter.Graph, req runtime
 		}
 		in.State = at.state
 	}
+	if err := c.misfit(last, protocol.InvokeRequest{Input: in.Input, State: in.State}.Misfit(c.maxState())); err != nil {
+		return req, in, err
+	}
 	if err := tryInput(g, last, in); err != nil {
 		return req, in, err
 	}
@@ -149,6 +152,9 @@ func (c *Threads) beginOpen(ctx context.Context, g *graphadapter.Graph, req runt
 			return thread.View{}, err
 		}
 		invoke.State = at.state
+	}
+	if err := c.misfit(last, invoke.Misfit(c.maxState())); err != nil {
+		return thread.View{}, err
 	}
 	var reply protocol.RestReply
 	run, err := c.updateRun(ctx, ctx, last, invoke.ID, protocol.UpdateInvoke, invoke, &reply)

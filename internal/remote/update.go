@@ -119,6 +119,9 @@ func (c *Threads) updateOpen(ctx context.Context, g *graphadapter.Graph, last *l
 		}
 		req.State = at.state
 	}
+	if err := c.misfit(last, req.Misfit(c.maxState())); err != nil {
+		return err
+	}
 	var reply protocol.UpdateStateReply
 	return c.update(ctx, last, req.ID, protocol.UpdateState, req, &reply)
 }
@@ -134,10 +137,6 @@ func (c *Threads) updateClosed(ctx context.Context, g *graphadapter.Graph, last 
 	if err := completeUpdates(in.Spec, r); err != nil {
 		return err
 	}
-	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph,
-		Control: controlCheck(last, approval.Control{Op: approval.OpUpdate}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil {
-		return err
-	}
 	in.Edits = r.Updates
 	if r.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, r.Checkpoint, pregel.ForEdit)
@@ -145,6 +144,14 @@ func (c *Threads) updateClosed(ctx context.Context, g *graphadapter.Graph, last 
 			return err
 		}
 		in.State, in.Newest = at.state, in.State // the run may refuse, and then stands where it stood
+	}
+	whole := protocol.UpdateStateRequest{Edits: in.Edits, Within: in.Within, State: in.State}
+	if err := c.misfit(last, whole.Misfit(c.maxState())); err != nil {
+		return err
+	}
+	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: r.Graph, Edits: r.Updates, Within: r.Subgraph,
+		Control: controlCheck(last, approval.Control{Op: approval.OpUpdate}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil {
+		return err
 	}
 	if err := tryUpdates(g, last, in); err != nil {
 		return err
@@ -237,4 +244,20 @@ func tryUpdates(g *graphadapter.Graph, last *lastRun, in protocol.GraphInput) er
 		return nil // the run itself will see
 	}
 	return runtime.Refusal(last.graph, last.thread, err)
+}
+
+// maxState bounds the state that this client can send along.
+func (c *server) maxState() int {
+	if c.cfg.Storage != nil {
+		return protocol.MaxStoredBytes
+	}
+	return protocol.MaxStateBytes
+}
+
+// misfit refuses what no run would take; nil for no problem.
+func (c *server) misfit(of *lastRun, problem string) error {
+	if problem == "" {
+		return nil
+	}
+	return &thread.Error{Kind: thread.ErrBadInput, Graph: of.graph, Thread: of.thread, Message: problem}
 }
