@@ -83,7 +83,7 @@ func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
 		}
 	}
 	if !exact { // a suspended loop says it of its own record
-		out.Remembered = p.rememberedOut(t)
+		out.Remembered = rememberedOut(p, t)
 	}
 	return out
 }
@@ -119,14 +119,14 @@ func (p *Program) threadIn(in *threadJSON) *Thread {
 		}
 	}
 	if t.Head != nil && in.Remembered != nil {
-		t.Head.memory = p.rememberedIn(in.Remembered, t.memory)
+		t.Head.memory = rememberedIn(p, in.Remembered, t.memory)
 	}
 	return t
 }
 
 // rememberedOut is what the subgraphs remembered when the thread's head was made; nil where all is as they remember it now, but for
 // what their tasks have done since.
-func (p *Program) rememberedOut(t *Thread) map[string]*recordJSON {
+func rememberedOut(p *Program, t *Thread) map[string]*recordJSON {
 	if t.Head == nil || t.Head.memory == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (p *Program) rememberedOut(t *Thread) map[string]*recordJSON {
 }
 
 // rememberedIn reads what rememberedOut, or a loop that was suspended, says; now is what the subgraphs remember now.
-func (p *Program) rememberedIn(in map[string]*recordJSON, now map[string]*Record) map[string]*Record {
+func rememberedIn(p *Program, in map[string]*recordJSON, now map[string]*Record) map[string]*Record {
 	out := make(map[string]*Record, len(in))
 	for _, key := range sortedKeys(in) {
 		if sub, ok := p.byMemoryKey(key); ok && in[key] != nil {

@@ -46,7 +46,7 @@ func restore(p *Program, v Value, long []longValue, observe Observer) (*Loop, er
 	err = l.in(&in.loopJSON, thread.Head)
 	if err == nil {
 		if in.Remembered != nil {
-			l.rec.memory = p.rememberedIn(in.Remembered, thread.memory)
+			l.rec.memory = rememberedIn(p, in.Remembered, thread.memory)
 		}
 		err = l.queueIn(in.Queue)
 	}
