@@ -126,7 +126,8 @@ func (c *Client) Answer(ctx context.Context, req thread.ResumeRequest) (thread.V
 //
 // Errors: ErrNotFound; ErrBadInput when the answer does not fit what was asked; ErrAnswerRefused when nothing is asked
 // or the question was answered before, and with a Code when a gate does not allow an answer to an approval; ErrNoWorker
-// when no worker answers: then the answer is not stored (Signal stores it without one).
+// when no worker answers: one that comes may take the answer yet, and sent again with the same ID it counts once. Signal stores it
+// without a worker.
 func (c *Client) Resume(ctx context.Context, req thread.ResumeRequest) (thread.ResumeReply, error) {
 	return c.threads.Resume(ctx, req)
 }

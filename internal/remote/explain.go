@@ -22,6 +22,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/secret"
 	"superstep.dev/thread/secret/endpoint"
@@ -248,7 +249,7 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 		}
 		return e
 	case unanswered(err):
-		return notTaken(err, threadID)
+		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
@@ -271,17 +272,26 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 	return c.explain(err, "", threadID)
 }
 
-// notTaken says what no answer means to who sent a message.
-func notTaken(err error, threadID string) error {
-	if errors.Is(err, thread.ErrNoWorker) {
-		return &thread.Error{Kind: thread.ErrNoWorker, Thread: threadID, Message: "no worker took the message, and it is not stored",
-			Do: "Start a worker and send it again; resume --signal stores an answer without one", Command: []string{"worker"}}
+// notTaken says what no answer means to who sent a message: the server keeps what it was sent for a worker that comes, so that
+// the message may count although its sender has gone.
+func notTaken(err error, last *lastRun, id, name string) error {
+	var silent *thread.Error
+	if name == protocol.UpdateRest || !errors.As(err, &silent) {
+		return err // it asks how the run stands, and changes nothing
 	}
-	var busy *thread.Error
-	_ = errors.As(err, &busy) // all errors of that kind are
-	told := *busy
-	told.Message += "; the message is not stored, though one may take it yet"
-	told.Do = doWhenBusy + ", and send it again; resume --signal stores an answer without one"
+	told := *silent
+	told.Message += "; the server has the message, and a worker may take it yet"
+	told.Do += ". Look whether it was taken before you send it again"
+	switch name {
+	case protocol.UpdateResume:
+		told.Do += fmt.Sprintf("; under the same id (--id %s) an answer counts once, and resume --signal stores it without a worker", id)
+	case protocol.UpdateState:
+		told.Do += fmt.Sprintf("; under the same id (--id %s) an update counts once", id)
+	}
+	told.Command = []string{"show", last.thread}
+	if id, ok := strings.CutPrefix(last.thread, job.WorkflowID("")); ok {
+		told.Command = []string{"job", "show", id}
+	}
 	return &told
 }
 

@@ -47,9 +47,13 @@ func (c *server) updateRun(ctx, accept context.Context, last *lastRun, id, name 
 		if errors.Is(err, errUnheard) {
 			err = c.silence(accept, last)
 		}
-		if accept.Err() != nil || !errors.Is(err, thread.ErrBusy) {
-			return run, c.explainUpdate(ctx, err, last.thread)
+		if accept.Err() == nil && errors.Is(err, thread.ErrBusy) {
+			continue
 		}
+		if unanswered(err) {
+			return run, notTaken(err, last, id, name)
+		}
+		return run, c.explainUpdate(ctx, err, last.thread)
 	}
 }
 
