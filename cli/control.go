@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -97,23 +98,45 @@ func (a control) retryCommand() *cobra.Command {
 }
 
 func (a control) drainCommand() *cobra.Command {
+	later := ""
 	return controlling(a, command{
 		name: "drain",
 	}, approval.OpDrain, nil, func(ctx context.Context, svc service, r request) (thread.View, error) {
-		return svc.Drain(ctx, thread.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
-	}, a.showDrained)
+		view, err := svc.Drain(ctx, thread.DrainRequest{Thread: r.thread, Reason: r.reason, By: r.by, Token: r.token})
+		if err == nil && view.Status == thread.StatusPaused {
+			later = drainsLater(ctx, svc, view)
+		}
+		return view, err
+	}, func(view thread.View) { a.showDrained(view, later) })
 }
 
-// showDrained shows where a run stands that was asked to stop.
-func (a control) showDrained(view thread.View) {
+// drainsLater says what a run that is paused does about a drain: one that was paused within a superstep stops behind it, and its
+// audit has that. It is "" for one that rests for another reason too: it has stopped already. The audit is read by who has the graph.
+func drainsLater(ctx context.Context, svc service, view thread.View) string {
+	entries, _, err := svc.Audit(ctx, view.Thread)
+	taken := func(e approval.Entry) bool { return e.Kind == approval.KindDrained && !e.At.Before(view.Paused.At) }
+	switch {
+	case err != nil:
+		return "it is paused: if that was within a step, it stops before the next one once it is unpaused"
+	case slices.ContainsFunc(entries, taken):
+		return "it is paused, and stops before its next step once it is unpaused"
+	}
+	return ""
+}
+
+// showDrained shows where a run stands that was asked to stop; later is what one that is paused does about it, "" for nothing.
+func (a control) showDrained(view thread.View, later string) {
 	threadID := screen.Clean(view.Thread)
-	switch view.Status {
-	case thread.StatusStopped:
+	switch {
+	case view.Status == thread.StatusStopped:
 		a.Printf("drained  %s  stands behind step %d%s\n", threadID, view.Step, before(view.Nodes))
 		a.next(goOn(view.Graph, view.Thread)...)
-	case thread.StatusRunning:
+	case view.Status == thread.StatusRunning:
 		a.Printf("draining  %s  step %d is still under way\n", threadID, view.Step)
 		a.next("show", view.Thread)
+	case later != "":
+		a.Printf("draining  %s  %s\n", threadID, later)
+		a.next("unpause", view.Thread)
 	default:
 		a.Printf("nothing to drain  %s is %s\n", threadID, view.Status)
 	}
@@ -195,7 +218,10 @@ func byText(who, reason string) string {
 var cancelModes = []thread.CancelMode{thread.CancelKeep, thread.CancelDrop, thread.CancelCompensate}
 
 func (a control) cancelCommand() *cobra.Command {
-	var mode thread.CancelMode
+	var (
+		mode thread.CancelMode
+		open bool
+	)
 	return controlling(a, command{
 		name: "cancel",
 		flags: func(flags *pflag.FlagSet) {
@@ -203,12 +229,15 @@ func (a control) cancelCommand() *cobra.Command {
 		},
 	}, approval.OpCancel, func(context.Context, service, proofFlags, string) (string, error) { return string(mode), nil },
 		func(ctx context.Context, svc service, r request) (thread.View, error) {
+			before, err := svc.Show(ctx, r.thread)
+			open = err == nil && before.Closed.IsZero() // cancel does not depend on it
 			return svc.Cancel(ctx, thread.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
-		}, a.showCancelled)
+		}, func(view thread.View) { a.showCancelled(view, open) })
 }
 
-// showCancelled tells a run that is over from one whose nodes are still stopping, and one that waits for people.
-func (a control) showCancelled(view thread.View) {
+// showCancelled tells a run that is over from one whose nodes are still stopping, and one that waits for people; open says that it was
+// not closed before.
+func (a control) showCancelled(view thread.View, open bool) {
 	threadID := screen.Clean(view.Thread)
 	undoing := view.Cancel != nil && view.Cancel.Mode == thread.CancelCompensate
 	switch {
@@ -216,6 +245,9 @@ func (a control) showCancelled(view thread.View) {
 		a.Printf("cancelled  %s%s\n", threadID, undoneNote(view.Cancel))
 		a.showLeft(view.Cancel)
 		a.next("retry", view.Thread)
+	case open && view.Status == thread.StatusFinished && !view.Closed.IsZero():
+		a.Printf("closed  %s  it had finished, and takes no more input in that run\n", threadID)
+		a.next("show", view.Thread)
 	case view.Status != thread.StatusRunning && !view.Status.Rests() && !view.Held:
 		a.Printf("nothing to cancel  %s is %s\n", threadID, view.Status)
 	case undoing && len(view.Questions) > 0:

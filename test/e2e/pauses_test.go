@@ -108,3 +108,34 @@ func TestAnEventOutlastsAllWorkers(t *testing.T) {
 		})
 	}
 }
+
+// A run that is paused within a superstep is to stop before its next one when it is drained, and is said to: it goes on with what it
+// had begun once it is unpaused. One that was kept open when it had finished is closed by cancel.
+func TestDrainedWhilePausedAndClosedWhenFinished(t *testing.T) {
+	r := newRig(t)
+	r.graphsWorker("worker-1")
+	threadID := testserver.Queue(t)
+	r.exits(0, r.superstep("run", "settles", "--thread", threadID, "--keep-open", "--input", string(encode(t, r.steered()))))
+	r.until("the node runs", func() bool { return r.ran("take") == 1 })
+	r.exits(0, r.superstep("pause", threadID))
+	r.put("go")
+	r.wait(threadID, thread.StatusPaused)
+	out := r.exits(0, r.own("drain", threadID).end())
+	require.Contains(t, out.stdout, "draining  "+threadID+"  it is paused, and stops before its next step once it is unpaused")
+	r.exits(0, r.superstep("event", threadID, "paid", "--value", `"in full"`))
+	r.exits(0, r.superstep("unpause", threadID))
+	r.wait(threadID, thread.StatusStopped)
+	require.Zero(t, r.ran("ship"))
+	r.exits(0, r.superstep("pause", threadID))
+	r.wait(threadID, thread.StatusPaused)
+	out = r.exits(0, r.own("drain", threadID).end())
+	require.Contains(t, out.stdout, "nothing to drain")
+	r.exits(0, r.superstep("unpause", threadID))
+	r.exits(0, r.superstep("run", "settles", "--thread", threadID, "--follow"))
+
+	out = r.exits(0, r.superstep("cancel", threadID))
+	require.Contains(t, out.stdout, "closed  "+threadID+"  it had finished")
+	r.shows(threadID, "finished", "closed")
+	out = r.exits(0, r.superstep("cancel", threadID))
+	require.Contains(t, out.stdout, "nothing to cancel  "+threadID+" is finished")
+}
