@@ -17,7 +17,8 @@ type Code string
 
 const (
 	CodeUnsigned     Code = "unsigned"      // no token
-	CodeMalformed    Code = "malformed"     // a token, reply or parameters that cannot be read
+	CodeMalformed    Code = "malformed"     // a token, an action or a decision that cannot be read
+	CodeBadReply     Code = "bad_reply"     // the reply itself is none that can be given, whoever gives it: its parameters do not fit
 	CodeSignature    Code = "signature"     // not signed by a key that is known and active
 	CodeWrongKey     Code = "wrong_key"     // signed by a key that is another person's
 	CodeWrongPerson  Code = "wrong_person"  // the reply says that it is from another person than its token
@@ -336,7 +337,7 @@ func ReplyWithoutGate(_ context.Context, c ReplyCheck) (Ruling, error) {
 	}
 	var err error
 	if r.Params, err = c.Proposed(); err != nil {
-		r.Allowed, r.Code, r.Reason = false, CodeMalformed, err.Error()
+		r.Allowed, r.Code, r.Reason = false, CodeBadReply, err.Error()
 	}
 	return r, nil
 }

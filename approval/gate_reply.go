@@ -27,7 +27,7 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return refuse(CodeUnavailable, "%s", noKeys)
 	}
 	if err := c.Reply.Check(); err != nil {
-		return refuse(CodeMalformed, "%s", err)
+		return refuse(CodeBadReply, "%s", err)
 	}
 	claims, err := g.authenticate(ctx, c.Token, c.By, r)
 	if err != nil {
@@ -35,7 +35,7 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	}
 	proposed, err := c.Proposed()
 	if err != nil {
-		return refuse(CodeMalformed, "%s", err)
+		return refuse(CodeBadReply, "%s", err)
 	}
 	if err := checkBinding(claims, c, proposed); err != nil {
 		return err
@@ -153,7 +153,7 @@ func checkBinding(claims Claims, c ReplyCheck, proposed json.RawMessage) error {
 		return nil
 	}
 	if hash, err := HashParams(proposed); err == nil && hash == c.Action.ParamsHash {
-		return refuse(CodeMalformed, "the parameters proposed are those that were asked about: approve them, or propose others")
+		return refuse(CodeBadReply, "the parameters proposed are those that were asked about: approve them, or propose others")
 	}
 	return nil
 }

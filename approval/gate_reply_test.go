@@ -89,11 +89,11 @@ func TestReplyRefused(t *testing.T) {
 		"requester unknown":         {approval.CodeRequester, func(s *situation) { delete(s.people, "rita") }},
 		"requester not permitted":   {approval.CodeRequester, func(s *situation) { s.people["rita"] = approval.Person{Name: "rita"} }},
 		"another tool version":      {approval.CodeToolVersion, func(s *situation) { s.check.ToolVersion = "3" }},
-		"a verdict nobody can give": {approval.CodeMalformed, func(s *situation) { s.check.Reply.Verdict = approval.VerdictExpired }},
-		"approve with parameters":   {approval.CodeMalformed, func(s *situation) { s.check.Reply.Params = json.RawMessage(`{}`) }},
-		"edit without parameters":   {approval.CodeMalformed, func(s *situation) { s.check.Reply.Verdict = approval.VerdictEdit }},
-		"a long reason":             {approval.CodeMalformed, func(s *situation) { s.check.Reply.Reason = strings.Repeat("x", 1001) }},
-		"edit that changes nothing": {approval.CodeMalformed, func(s *situation) {
+		"a verdict nobody can give": {approval.CodeBadReply, func(s *situation) { s.check.Reply.Verdict = approval.VerdictExpired }},
+		"approve with parameters":   {approval.CodeBadReply, func(s *situation) { s.check.Reply.Params = json.RawMessage(`{}`) }},
+		"edit without parameters":   {approval.CodeBadReply, func(s *situation) { s.check.Reply.Verdict = approval.VerdictEdit }},
+		"a long reason":             {approval.CodeBadReply, func(s *situation) { s.check.Reply.Reason = strings.Repeat("x", 1001) }},
+		"edit that changes nothing": {approval.CodeBadReply, func(s *situation) {
 			s.check.Reply = approval.Reply{Verdict: approval.VerdictEdit, Params: json.RawMessage(`{"amount":120.0,"order":"1815"}`)}
 		}},
 		"policy says no": {approval.CodePolicy, func(s *situation) {

@@ -94,6 +94,8 @@ func addCode(e *thread.Error) {
 	case approval.CodeUnsigned, approval.CodeMalformed, approval.CodeExpired, approval.CodeUsed, approval.CodeRetiredKey,
 		approval.CodeWrongHash, approval.CodeWrongRun, approval.CodeWrongThread:
 		e.Do = "Ask with a new token, for how it is asked now"
+	case approval.CodeBadReply:
+		e.Kind, e.Do, e.Command = thread.ErrBadInput, "See what is asked, and answer with what fits it", []string{"question", e.Thread, e.Question}
 	case approval.CodeUnavailable:
 		e.Do = "Ask again when the workers can verify it"
 	case approval.CodeNotYours, approval.CodePermission, approval.CodeSamePerson, approval.CodeAlreadyGiven, approval.CodeUnknown:

@@ -50,7 +50,9 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 				"what was asked about, spelled anew": `{"AMOUNT":250.0,"CARD":"4929"}`,
 			} {
 				_, err = th.Edit(t.Context(), q.ID, json.RawMessage(params), as(q, "ann"))
-				require.Equal(t, approval.CodeMalformed, refusedFor(err), "%s: %v", about, err)
+				require.Equal(t, approval.CodeBadReply, refusedFor(err), "%s: %v", about, err)
+				require.ErrorIs(t, err, thread.ErrBadInput, about)
+				require.NotContains(t, err.Error(), "token", about)
 				require.NotContains(t, err.Error(), secret)
 				require.NotContains(t, err.Error(), "4929")
 			}
