@@ -29,6 +29,7 @@ type runFlags struct {
 	thread.StartRequest
 	input, context, budget string
 	follow                 bool
+	proof                  proofFlags
 	// given reports whether a flag is on the command line.
 	given func(flag string) bool
 }
@@ -42,6 +43,7 @@ func (a runs) runCommand() *cobra.Command {
 			f.given = flags.Changed
 			f.registerFirst(flags)
 			registerFollow(flags, &f.follow)
+			f.proof.register(flags, true)
 			flags.StringVar(&f.Checkpoint, "from-checkpoint", "", "begin at `CHECKPOINT` of the thread's history, on a branch of its own")
 			flags.StringVar(&f.context, "context", "", "`JSON`, @FILE, or - that every node of this run can read; at most 64 KiB")
 			flags.StringSliceVar(&f.InterruptBefore, "interrupt-before", nil, "stop before these `NODES` instead of the graph's own; '*' for all, '' for none")
@@ -76,6 +78,9 @@ func (a runs) startRun(ctx context.Context, f *runFlags) error {
 		return err
 	}
 	return a.withService(ctx, func(svc service) error {
+		if err := a.proveStart(ctx, svc, f); err != nil {
+			return err
+		}
 		view, err := svc.Start(ctx, f.StartRequest)
 		if err != nil {
 			return err
@@ -86,6 +91,29 @@ func (a runs) startRun(ctx context.Context, f *runFlags) error {
 		a.showStarted("started", view)
 		return nil
 	})
+}
+
+// proveStart says who goes on with a thread that is there, and proves it: it is a fork where it begins at a checkpoint, a retry of what
+// failed, or lets the run go on, and a token is for one of them. New input alone needs no proof.
+func (a runs) proveStart(ctx context.Context, svc service, f *runFlags) (err error) {
+	op, on := approval.OpResume, ""
+	switch {
+	case f.NewThread || f.Input != nil && f.Budget == nil && f.Checkpoint == "":
+		return nil
+	case f.Checkpoint != "":
+		op, on = approval.OpFork, f.Checkpoint
+	case f.Input == nil && a.signs(f.proof):
+		view, err := svc.Show(ctx, f.Thread)
+		if err != nil {
+			return err
+		}
+		if view.Held || view.Status.Unfinished() {
+			op = approval.OpRetry
+		}
+	}
+	f.Reason = f.proof.reason
+	f.By, f.Token, err = a.prove(f.proof, f.Thread, op, on)
+	return err
 }
 
 // complete completes the request, and refuses settings that no run can have.
@@ -137,7 +165,7 @@ func (f *runFlags) check() error {
 	case f.input == "-" && f.context == "-":
 		return usagef("--input and --context cannot both come from standard input")
 	}
-	return cmp.Or(checkNodes("--interrupt-before", f.InterruptBefore), checkNodes("--interrupt-after", f.InterruptAfter),
+	return cmp.Or(f.proof.check(""), checkNodes("--interrupt-before", f.InterruptBefore), checkNodes("--interrupt-after", f.InterruptAfter),
 		checkCheckpoint("--from-checkpoint", f.Checkpoint))
 }
 

@@ -16,7 +16,6 @@ type starting struct{ *app }
 // starterFlags are the flags of the starter.
 type starterFlags struct {
 	runFlags
-	proof                    proofFlags
 	question, answer, reason string
 	approve, reject          bool
 }

@@ -23,7 +23,7 @@ func aboveLimit(limit int64) func(payments.Refund) (approval.Action, bool) {
 	return func(p payments.Refund) (approval.Action, bool) {
 		return approval.Action{
 			Summary: fmt.Sprintf("Refund %s to order %s", money(p.Amount), p.OrderID), Risk: approval.RiskHigh,
-			Permissions: []string{"refund.write"}, Undo: "superstep cancel THREAD --mode compensate",
+			Permissions: []string{"refund.write"}, Undo: "cancel the run with --mode compensate",
 			Within: (4 * time.Hour).Milliseconds(), Warn: time.Hour.Milliseconds(), Silence: approval.SilenceDeny,
 		}, p.Amount > limit
 	}

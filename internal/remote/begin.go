@@ -203,6 +203,10 @@ func (c *Threads) ForkRun(ctx context.Context, g *graphadapter.Graph, r thread.F
 	}
 	if _, err := c.admit(ctx, protocol.AdmitRequest{Graph: last.graph, Control: controlCheck(&lastRun{thread: r.As, graph: last.graph},
 		approval.Control{Op: approval.OpFork, On: r.Checkpoint}, runtime.Asker{By: r.By, Token: r.Token})}); err != nil {
+		var refused *thread.Error
+		if errors.As(err, &refused) && refused.Thread == r.As {
+			refused.Command = []string{"show", r.Thread} // the other one is not there to be looked at
+		}
 		return thread.View{}, err
 	}
 	of, earlier, err := c.pastWith(ctx, g, last, r.Checkpoint)

@@ -13,7 +13,7 @@ import (
 const operators = `
 control:
   - allow: operators
-    op: [pause, unpause, cancel]
+    op: [pause, unpause, cancel, retry]
     by: [ann]
     permissions: [refund.write]
 `
@@ -59,4 +59,19 @@ func TestControlUnderRules(t *testing.T) {
 	for _, line := range []string{"paused", "denied unpause", "unpaused", "denied cancel", "cancelled drop"} {
 		require.Contains(t, out.stdout, line)
 	}
+
+	// What is suggested can be typed, and run takes what proves it.
+	out = r.exits(5, r.superstep("fork", threadID, "--copy", "--as", threadID+"-copy"))
+	require.Contains(t, out.stderr, "superstep show "+threadID+" ")
+	out = r.exits(5, r.superstep("run", "refund", "--thread", threadID))
+	require.Contains(t, out.stderr, "retry is not allowed")
+	minted = strings.TrimSpace(r.exits(0, r.superstep("token", threadID, "--op", "retry", "--for", "ann", "--key", key)).stdout)
+	r.exits(0, r.superstep("run", "refund", "--thread", threadID, "--token", minted))
+	r.wait(threadID, thread.StatusWaiting)
+	r.exits(0, r.superstep("cancel", threadID, "--by", "ann", "--key", key))
+	r.wait(threadID, thread.StatusCancelled)
+	r.exits(0, r.superstep("run", "refund", "--thread", threadID, "--by", "ann", "--key", key, "--reason", "again"))
+	r.wait(threadID, thread.StatusWaiting)
+	out = r.exits(0, r.superstep("audit", threadID))
+	require.Contains(t, out.stdout, "again")
 }
