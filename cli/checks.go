@@ -44,6 +44,35 @@ func checkArguments(names, args []string) error {
 	return nil
 }
 
+// anyBytes are the flags, by what help calls their values, that name files, whose names are any bytes, or take JSON, which says itself
+// where it is no text.
+var anyBytes = []string{"FILE", "FILES", "DIR", "PLACE", "JSON"}
+
+// checkUTF8 refuses arguments and flags that are no text, before they are sent: a server takes none, or stores another text.
+func checkUTF8(flags *pflag.FlagSet, names, args []string) (err error) {
+	check := func(what, text string) {
+		if at := invalidUTF8([]byte(text)); at >= 0 && err == nil {
+			err = usagef("%s is not UTF-8 at %s", what, position([]byte(text), at))
+		}
+	}
+	for i, name := range names {
+		check(strings.Trim(name, "[]"), args[i])
+	}
+	flags.Visit(func(f *pflag.Flag) {
+		if called, _ := pflag.UnquoteUsage(f); slices.Contains(anyBytes, called) {
+			return
+		}
+		texts := []string{f.Value.String()}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			texts = many.GetSlice()
+		}
+		for _, text := range texts {
+			check("--"+f.Name, text)
+		}
+	})
+	return err
+}
+
 // checkThread refuses what cannot be a thread's id, and a dash in front that would make it a flag.
 func checkThread(id string) error {
 	if strings.HasPrefix(id, "-") {

@@ -33,3 +33,32 @@ func TestNewThread(t *testing.T) {
 		require.ErrorIs(t, checkGraphName(bad), thread.ErrBadInput, bad)
 	}
 }
+
+// TestOnlyTextIsSent: what is no UTF-8 is refused before anything is sent, wherever it stands.
+func TestOnlyTextIsSent(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		what string
+	}{
+		{[]string{"inbox", "--group", "\xff"}, "--group"},
+		{[]string{"inbox", "--approver", "a\xff"}, "--approver"},
+		{[]string{"event", "r-7", "x", "--id", "\xff"}, "--id"},
+		{[]string{"event", "r-7", "\xff"}, "NAME"},
+		{[]string{"resume", "r-7", "--value", "1", "--id", "\xff"}, "--id"},
+		{[]string{"update", "r-7", "--values", "{}", "--id", "\xff"}, "--id"},
+		{[]string{"cancel", "r-7", "--reason", "\xff"}, "--reason"},
+		{[]string{"pause", "r-7", "--by", "\xff"}, "--by"},
+		{[]string{"run", "refund", "--requester", "\xff"}, "--requester"},
+		{[]string{"run", "refund", "--interrupt-before", "a,\xff"}, "--interrupt-before"},
+		{[]string{"list", "--namespace", "\xff"}, "--namespace"},
+	} {
+		s := &script{}
+		a, _, stderr := testApp(t, s, "")
+		require.Equal(t, ExitUsage, a.run(t.Context(), c.args), "%q", c.args)
+		require.Contains(t, stderr.String(), c.what+" is not UTF-8")
+		require.Empty(t, s.asked)
+	}
+	a, _, stderr := testApp(t, &script{}, "")
+	require.Equal(t, ExitUsage, a.run(t.Context(), []string{"run", "refund", "--input", "@\xff"}))
+	require.Contains(t, stderr.String(), "cannot read the file", "a file may be called anything")
+}

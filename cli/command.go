@@ -70,6 +70,9 @@ func (a *app) build(c command) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = append(args, make([]string, len(names)-len(args))...)
 			a.parsed = true
+			if err := checkUTF8(cmd.Flags(), names, args); err != nil {
+				return err
+			}
 			if !c.ownChecks {
 				if err := checkArguments(names, args); err != nil {
 					return err
