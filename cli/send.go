@@ -130,6 +130,11 @@ func (a control) completeUpdate(ctx context.Context, f *updateFlags) (err error)
 }
 
 func (a control) showUpdated(view thread.StateView) {
+	if view.Repeated {
+		a.Printf("repeated  %s  an update was taken before under the same id, and nothing was written again\n", screen.Clean(view.Thread))
+		a.next("state", view.Thread)
+		return
+	}
 	a.Printf("updated  %s  step %d  checkpoint %s\n", screen.Clean(view.Thread), view.Step, screen.Clean(view.Checkpoint))
 	if len(view.Next) == 0 {
 		a.Printf("nothing is left to do\n")

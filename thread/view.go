@@ -205,6 +205,8 @@ type StateView struct {
 	Next      []string                   `json:"next"`
 	Tasks     []TaskView                 `json:"tasks,omitempty"`
 	Questions []Question                 `json:"questions,omitempty"`
+	// Repeated says of the reply to an update that one of its id was taken before, and that nothing was written again.
+	Repeated bool `json:"repeated,omitempty"`
 }
 
 // TaskView is one task that a checkpoint leads to.

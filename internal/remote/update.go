@@ -27,49 +27,55 @@ func (c *Threads) UpdateState(ctx context.Context, g *graphadapter.Graph, r thre
 		return thread.StateView{}, &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread,
 			Message: fmt.Sprintf("a request's id has at most %d bytes, this one has %d", thread.MaxID, len(r.ID))}
 	}
-	if r.ID == "" {
+	given := r.ID != ""
+	if !given {
 		r.ID = uuid.NewString()
 	}
-	for {
-		err := c.updateOnceMore(ctx, g, &r)
+	for first := true; ; first = false {
+		before, err := c.updateOnceMore(ctx, g, &r, given && first)
 		if errors.Is(err, errEnded) {
 			continue
 		}
 		if err != nil {
 			return thread.StateView{}, err
 		}
-		return c.StateOf(ctx, g, thread.StateRequest{Thread: r.Thread})
+		state, err := c.StateOf(ctx, g, thread.StateRequest{Thread: r.Thread})
+		state.Repeated = before && first // what was taken since is what this call has sent
+		return state, err
 	}
 }
 
-// updateOnceMore updates the run that is the thread's last at this moment.
-func (c *Threads) updateOnceMore(ctx context.Context, g *graphadapter.Graph, r *thread.UpdateRequest) error {
+// updateOnceMore updates the run that is the thread's last at this moment. before says that the update had been taken before this; look
+// that an open run is asked for that first: the server gives the outcome of an update again without a word.
+func (c *Threads) updateOnceMore(ctx context.Context, g *graphadapter.Graph, r *thread.UpdateRequest, look bool) (before bool, err error) {
 	last, err := c.lastRun(ctx, r.Thread)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case last == nil && (r.Checkpoint != "" || r.Graph == ""):
-		return noThread(r.Thread)
+		return false, noThread(r.Thread)
 	case last == nil:
-		return c.updateFirst(ctx, r)
+		return false, c.updateFirst(ctx, r)
 	case r.Graph != "" && last.graph != r.Graph:
-		return &thread.Error{Kind: thread.ErrBadInput, Graph: r.Graph, Thread: r.Thread,
+		return false, &thread.Error{Kind: thread.ErrBadInput, Graph: r.Graph, Thread: r.Thread,
 			Message: fmt.Sprintf("thread %q belongs to graph %q, not to %q", r.Thread, last.graph, r.Graph)}
 	}
 	r.Graph, g = last.graph, c.graphOr(g, last)
 	if c.callOf(last.described) == r.ID { // this very request began that run
-		return c.applied(c.Wait(ctx, r.Thread))
+		return true, c.applied(c.Wait(ctx, r.Thread))
+	}
+	if !last.open || look {
+		if took, err := c.took(ctx, last, r.ID); took || err != nil {
+			return took, err
+		}
 	}
 	if last.open {
-		return c.updateOpen(ctx, g, last, r)
+		return false, c.updateOpen(ctx, g, last, r)
 	}
-	if took, err := c.took(ctx, last, r.ID); took || err != nil {
-		return err
-	}
-	return c.updateClosed(ctx, g, last, r)
+	return false, c.updateClosed(ctx, g, last, r)
 }
 
-// took reports whether a run that has ended applied the update of that id before: it may have left the run nothing to do.
+// took reports whether a run applied the update of that id before: one that has ended may have been left nothing to do by it.
 // An error is what the run said to it.
 func (c *Threads) took(ctx context.Context, last *lastRun, id string) (bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, answerTimeout)

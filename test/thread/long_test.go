@@ -202,10 +202,37 @@ func TestUpdateOfARunThatItEnded(t *testing.T) {
 	require.Equal(t, thread.StatusFinished, first.Status)
 	again, err := s.Update(t.Context(), req)
 	require.NoError(t, err)
+	assert.False(t, first.Repeated)
+	assert.True(t, again.Repeated)
+	again.Repeated = false
 	assert.Equal(t, first, again)
 	got, err := th.State(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ask", "a", "by hand"}, got.State.Log.Get())
+}
+
+// TestARepeatedUpdateIsToldApart: who sends another one under an id that was taken is told that nothing was written, by a run that is open
+// and by a thread whose run is over.
+func TestARepeatedUpdateIsToldApart(t *testing.T) {
+	t.Parallel()
+	s := rig.NewServer(t)
+	g := turns()
+	s.Work(g)
+	for name, input := range map[string]string{"open": "ask", "over": "hello"} {
+		t.Run(name, func(t *testing.T) {
+			th := g.Thread(s.Client, s.Queue+"-"+name)
+			rig.Invoke(t, th, rig.Wrote(input))
+			for i, values := range []string{`{"log":["one"]}`, `{"log":["other"]}`} {
+				state, err := s.Update(t.Context(), thread.UpdateRequest{Thread: th.ID(), Values: json.RawMessage(values), AsNode: superstep.Start, ID: "u-1"})
+				require.NoError(t, err)
+				assert.Equal(t, i == 1, state.Repeated)
+				assert.JSONEq(t, `["`+input+`","one"]`, string(state.Values["log"]))
+			}
+			state, err := s.Update(t.Context(), thread.UpdateRequest{Thread: th.ID(), Values: json.RawMessage(`{"log":["two"]}`), AsNode: superstep.Start, ID: "u-2"})
+			require.NoError(t, err)
+			assert.False(t, state.Repeated)
+		})
+	}
 }
 
 // TestRetryOfARunThatSaidNothing: a run that failed without leaving a state cannot be continued as if there were none.
