@@ -2,6 +2,7 @@ package graphadapter
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"bytes"
@@ -42,6 +43,9 @@ func CheckAnswer(question pregel.Question, answer pregel.Value) error {
 	}
 	var decoded any
 	if err := json.Unmarshal(jsontext.OrNull(answer), &decoded); err != nil {
+		if _, wide := errors.AsType[*json.UnmarshalTypeError](err); wide {
+			return fail(errors.New("it holds a number that is out of range"))
+		}
 		return fail(fmt.Errorf("not JSON: %w", err))
 	}
 	if len(question.Schema) == 0 {

@@ -39,6 +39,14 @@ func TestCheckAnswer(t *testing.T) {
 	}
 }
 
+// TestANumberOutOfRangeIsJSON: what refuses it does not say otherwise.
+func TestANumberOutOfRangeIsJSON(t *testing.T) {
+	err := CheckAnswer(pregel.Question{ID: "q-1"}, pregel.Value(`{"amount":1e400}`))
+	if err == nil || !strings.Contains(err.Error(), "a number that is out of range") || strings.Contains(err.Error(), "not JSON") {
+		t.Error(err)
+	}
+}
+
 // TestSchemasAreKept: as many as there is room for, and what is too large is read each time.
 func TestSchemasAreKept(t *testing.T) {
 	s := schemas{byText: map[string]*jsonschema.Resolved{}}
