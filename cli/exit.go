@@ -123,7 +123,9 @@ func viewOf(err error) errorView {
 	v := errorView{Kind: kind, Message: err.Error(), Exit: code}
 	var usage *usageError
 	if errors.As(err, &usage) {
-		v.Message, v.Do = usage.message, usage.hint
+		if v.Message = usage.message; usage.hint != "" {
+			v.Do, v.Command = "See how it is used", usage.hint
+		}
 		return v
 	}
 	var known *thread.Error
