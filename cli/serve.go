@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +54,7 @@ func (a operating) serveCommand() *cobra.Command {
 			flags.StringVar(&f.issuer, "jwt-issuer", "", "`URL` of who issues the tokens of callers")
 			flags.StringSliceVar(&f.audience, "jwt-audience", nil, "`NAME` of this server in such tokens")
 			flags.StringVar(&f.jwks, "jwt-keys", "", "`URL` of the issuer's keys (default: where its discovery document says)")
-			flags.Float64Var(&f.rate, "rate", 0, "requests a second of a caller, `N` (default 100 where callers are known, else any)")
+			flags.Float64Var(&f.rate, "rate", 0, "requests a second of a caller, `N`, -1 for any (default 100 where callers are known, else any)")
 			flags.IntVar(&f.open, "most-open", 0, "requests of a caller that are open at once, `N` (default 1000 where callers are known, else 4000)")
 			flags.BoolVar(&f.webhooksAnywhere, "webhooks-anywhere", false, "let webhooks reach private addresses and this machine")
 			f.store.register(flags)
@@ -77,6 +79,23 @@ func checkListen(address string, known bool) error {
 	}
 	return nil
 }
+
+// checkLimits refuses limits that are none, and origins that no browser sends.
+func (f *serveFlags) checkLimits() error {
+	for _, origin := range f.origins {
+		u, err := url.Parse(origin)
+		if origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host)) {
+			return usagef("--origin %s is neither of the form https://HOST nor *", quoted(origin))
+		}
+	}
+	if f.rate != -1 && !(f.rate >= 0 && f.rate <= maxRate) { // also what is no number
+		return usagef("--rate %v is not between 0 and %d, and not -1 for any", f.rate, maxRate)
+	}
+	return checkBetween("--most-open", f.open, 0, 1_000_000)
+}
+
+// maxRate bounds --rate.
+const maxRate = 1_000_000
 
 // authentication is how it is found out who asks, nil where nobody is asked. done ends what that needs.
 func (a operating) authentication(f serveFlags, logger *zap.Logger) (way access.Authenticate, done func(), err error) {
@@ -109,7 +128,7 @@ func (a operating) authentication(f serveFlags, logger *zap.Logger) (way access.
 
 // answerClients serves until ctx ends.
 func (a operating) answerClients(ctx context.Context, f serveFlags) error {
-	if err := checkBetween("--most-open", f.open, 0, 1_000_000); err != nil {
+	if err := f.checkLimits(); err != nil {
 		return err
 	}
 	logger := newLogger(a.secrets.Writer(a.stderr), f.logFormat, f.logLevel)

@@ -112,6 +112,8 @@ func TestServeWantsToKnowWhoAsks(t *testing.T) {
 		{"--client-keys", "none"}, {"--client-keys", os.DevNull}, {"--jwt-issuer", "https://id.example.com"}, {"--jwt-audience", "agents"},
 		{"--jwt-issuer", "http://id.example.com", "--jwt-audience", "agents"}, {"--jwt-keys", "https://id.example.com/keys"},
 		{"--jwt-issuer", "https://user:pass@id.example.com", "--jwt-audience", "agents"},
+		{"--rate", "-2"}, {"--rate", "NaN"}, {"--rate", "+Inf"}, {"--most-open", "-1"},
+		{"--origin", "foo"}, {"--origin", "https://chat.example/"}, {"--origin", "null"}, {"--origin", "https://chat.example,chat.example"},
 	} {
 		a, _, stderr := testApp(t, &script{}, "")
 		require.Equal(t, ExitUsage, a.run(t.Context(), append([]string{"serve"}, bad...)), "%v", bad)
@@ -122,7 +124,7 @@ func TestServeWantsToKnowWhoAsks(t *testing.T) {
 	b, _, stderr := testApp(t, &script{}, "")
 	b.serving = func(c *serve.Config) { c.Authenticate = way }
 	b.backend.dial = func(context.Context, client.Options) (client.Client, error) { return nil, context.Canceled }
-	require.NotEqual(t, ExitUsage, b.run(t.Context(), []string{"serve", "--listen", "0.0.0.0:0"}), stderr)
+	require.NotEqual(t, ExitUsage, b.run(t.Context(), []string{"serve", "--listen", "0.0.0.0:0", "--rate", "-1", "--origin", "*,HTTPS://chat.example:8443"}), stderr)
 	require.NotContains(t, stderr.String(), "--listen")
 	require.NoError(t, checkListen("0.0.0.0:2024", true))
 }
