@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
@@ -229,10 +230,20 @@ func (a control) cancelCommand() *cobra.Command {
 		},
 	}, approval.OpCancel, func(context.Context, service, proofFlags, string) (string, error) { return string(mode), nil },
 		func(ctx context.Context, svc service, r request) (thread.View, error) {
-			before, err := svc.Show(ctx, r.thread)
-			open = err == nil && before.Closed.IsZero() // cancel does not depend on it
+			open = isOpen(ctx, svc, r.thread)
 			return svc.Cancel(ctx, thread.CancelRequest{Thread: r.thread, Mode: mode, Reason: r.reason, By: r.by, Token: r.token})
 		}, func(view thread.View) { a.showCancelled(view, open) })
+}
+
+// lookBefore bounds a look at a run that is about to be cancelled: that does not wait for it.
+const lookBefore = time.Second
+
+// isOpen reports whether the thread's run is open, as far as that is known soon.
+func isOpen(ctx context.Context, svc service, threadID string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookBefore)
+	defer cancel()
+	view, err := svc.Show(ctx, threadID)
+	return err == nil && view.Closed.IsZero()
 }
 
 // showCancelled tells a run that is over from one whose nodes are still stopping, and one that waits for people; open says that it was
