@@ -32,6 +32,15 @@ func locationOf(thread, run string) string { return "/threads/" + thread + "/run
 
 // ask takes in a request for a run, and returns when the run is at a stage or has ended, or after a while.
 func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, error) {
+	a, err := s.asked(r, body)
+	if err == nil {
+		err = a.begin(r.Context(), s, stage)
+	}
+	return a, err
+}
+
+// asked is a request for a run that is not refused. Nothing runs yet.
+func (s *Server) asked(r *http.Request, body runRequest) (*asking, error) {
 	a := &asking{request: body, by: by(r.Context()), apart: r.PathValue("thread_id") == "", create: body.IfNotExists == "create"}
 	var err error
 	if a.apart {
@@ -46,16 +55,19 @@ func (s *Server) ask(r *http.Request, body runRequest, stage string) (*asking, e
 	} else if a.thread.ID, err = threadIn(r); err != nil {
 		return nil, err
 	}
-	return a, a.take(r.Context(), s, stage)
+	if err := a.check(r.Context(), s); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
-// take asks for the run on its thread.
-func (a *asking) take(ctx context.Context, s *Server, stage string) error {
+// check refuses what cannot run, and completes the run.
+func (a *asking) check(ctx context.Context, s *Server) error {
 	body := &a.request
 	if err := body.check(); err != nil {
 		return err
 	}
-	there, err := s.thereFor(ctx, a.thread.ID, a.create)
+	there, err := a.there(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -80,12 +92,54 @@ func (a *asking) take(ctx context.Context, s *Server, stage string) error {
 		a.run.Start.Requester = a.by
 	}
 	a.run.Metadata = withGraph(of.Graph, body.Config.Metadata, a.run.Metadata)
-	a.run.Wait, a.run.Forget = stage, a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
-	a.thread, err = s.records.Run(ctx, a.thread.ID, a.run)
+	a.run.Forget = a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
+	return nil
+}
+
+// there is the thread of the run. One that is the run's own is made when the run begins: a request that is refused leaves none.
+func (a *asking) there(ctx context.Context, s *Server) (record.Thread, error) {
+	if !a.apart || !a.create {
+		return s.thereFor(ctx, a.thread.ID, a.create)
+	}
+	_, err := marked(ctx, access.Resource{Kind: access.Threads, ID: a.thread.ID})
+	return record.Thread{ID: a.thread.ID, Under: a.thread.ID}, err
+}
+
+// begin asks for the run on its thread.
+func (a *asking) begin(ctx context.Context, s *Server, stage string) error {
+	if a.apart && a.create {
+		if _, err := s.thereFor(ctx, a.thread.ID, true); err != nil {
+			return err
+		}
+	}
+	a.run.Wait = stage
+	t, err := s.records.Run(ctx, a.thread.ID, a.run)
 	if err == nil {
-		s.index.note(a.thread.Line())
+		a.thread = t
+		s.index.note(t.Line())
 	}
 	return err
+}
+
+// leave cancels the run if its caller, who has gone, wanted that. Whether a request of which nothing was heard has come to the record
+// nobody knows: the run is asked for again, so that it is there to be cancelled, and comes to nothing if it gets there later.
+func (a *asking) leave(s *Server) {
+	if a.request.OnDisconnect != "cancel" || s.draining.Load() {
+		return
+	}
+	if a.thread.Run(a.run.ID) == nil {
+		ctx, stop := context.WithTimeout(context.Background(), leaving)
+		defer stop()
+		run := a.run
+		run.Wait = ""
+		if _, err := s.records.Run(ctx, a.thread.ID, run); err != nil {
+			if !errors.Is(err, record.ErrMissing) && !errors.Is(err, record.ErrBusy) {
+				s.log.Warnw("a run whose caller has gone was not cancelled", "thread", a.thread.ID, "run", run.ID, "error", err)
+			}
+			return
+		}
+	}
+	s.leave(a.thread.ID, a.run.ID, a.by, true)
 }
 
 // withGraph is the metadata of a run: the graph, that of its configuration, and its own, each over the one before.

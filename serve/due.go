@@ -61,7 +61,10 @@ func (s crons) CronRun(ctx context.Context, c cron.Cron, thread, run string) err
 			return s.orphaned(ctx, c)
 		}
 		if err == nil {
-			err = a.take(ctx, s.Server, "")
+			err = a.check(ctx, s.Server)
+		}
+		if err == nil {
+			err = a.begin(ctx, s.Server, "")
 		}
 	}
 	// An assistant that is not found may be that of a graph whose workers are being replaced: that is tried again.

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -10,9 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
-	"superstep.dev/thread"
 )
 
 func (s *Server) runRoutes() []route {
@@ -76,15 +73,21 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// batchRuns asks for runs. Nothing runs where one of them is refused.
 func (s *Server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	bodies, err := readBatch(w, r)
 	if err != nil {
 		return err
 	}
+	all := make([]*asking, len(bodies))
+	for i, b := range bodies {
+		if all[i], err = s.asked(r, b); err != nil {
+			return refusedAt(i, err)
+		}
+	}
 	out := []runOut{}
-	for _, b := range bodies {
-		a, err := s.ask(r, b, "")
-		if err != nil {
+	for _, a := range all {
+		if err := a.begin(r.Context(), s, ""); err != nil {
 			return err
 		}
 		out = append(out, runOf(a.thread, *a.thread.Run(a.run.ID)))
@@ -110,124 +113,22 @@ func readBatch(w http.ResponseWriter, r *http.Request) ([]runRequest, error) {
 	bodies := make([]runRequest, len(each))
 	for i, one := range each {
 		if err := decode(one, &bodies[i]); err != nil {
-			return nil, err
-		}
-		if err := bodies[i].check(); err != nil {
-			return nil, err
+			return nil, refusedAt(i, err)
 		}
 	}
 	return bodies, nil
 }
 
+// refusedAt says which of several runs is refused.
+func refusedAt(i int, err error) error {
+	if f := faultOf(err); f.status < http.StatusInternalServerError {
+		return refuse(f.status, "run %d of the list: %s", i, f.detail)
+	}
+	return err
+}
+
 // mostBatched is how many runs may be asked for at once.
 const mostBatched = 100
-
-// beat is how often a response that waits says that it is still there.
-const beat = 5 * time.Second
-
-func (s *Server) waitRun(w http.ResponseWriter, r *http.Request) error {
-	var body runRequest
-	if err := read(w, r, &body); err != nil {
-		return err
-	}
-	a, err := s.ask(r, body, record.StageEnded)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Location", a.location())
-	w.Header().Set("Location", a.location()+"/join")
-	return s.awaitValues(w, r, a.thread, a.run.ID, body.OnDisconnect == "cancel")
-}
-
-// awaitValues waits for a run's end, and answers with its values. While it waits a newline comes now and then.
-func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, t record.Thread, run string, cancel bool) error {
-	w.Header().Set("Content-Type", "application/json")
-	type ended struct {
-		thread record.Thread
-		err    error
-	}
-	end := make(chan ended, 1)
-	go func() {
-		if at := t.Run(run); at != nil && !at.Over() {
-			var err error
-			t, err = s.records.Await(r.Context(), t, run, record.StageEnded)
-			end <- ended{t, err}
-			return
-		}
-		end <- ended{t, nil}
-	}()
-	tick := time.NewTicker(beat)
-	defer tick.Stop()
-	for {
-		select {
-		case e := <-end:
-			if e.err != nil && gone(r.Context()) {
-				s.leave(t.ID, run, by(r.Context()), cancel)
-			}
-			if e.err != nil {
-				return e.err
-			}
-			s.index.note(e.thread.Line())
-			return s.values(w, r, e.thread, run)
-		case <-tick.C:
-			if _, err := w.Write([]byte("\n")); err == nil {
-				err = http.NewResponseController(w).Flush()
-				if err != nil {
-					s.log.Debugw("a response was not sent on", "error", err)
-				}
-			}
-		}
-	}
-}
-
-// leave cancels a run whose caller has gone and wanted that.
-func (s *Server) leave(threadID, run, who string, cancel bool) {
-	if !cancel || s.draining.Load() {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
-	defer stop()
-	if _, err := s.records.Cancel(ctx, threadID, who, record.Interrupt, run); err != nil && !errors.Is(err, record.ErrMissing) {
-		s.log.Warnw("a run whose caller has gone was not cancelled", "thread", threadID, "run", run, "error", err)
-	}
-}
-
-// values answers with what a run has led to.
-func (s *Server) values(w http.ResponseWriter, r *http.Request, t record.Thread, run string) error {
-	at := t.Run(run)
-	if at != nil && at.Failure != nil {
-		answerOn(w, map[string]any{"__error__": at.Failure})
-		return nil
-	}
-	v, err := s.client.State(r.Context(), thread.StateRequest{Thread: t.Under})
-	if errors.Is(err, thread.ErrNotFound) {
-		answerOn(w, object{})
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	x, err := s.renderer(r.Context(), t, v.Graph)
-	if err != nil {
-		return err
-	}
-	out, err := s.outputAt(r.Context(), x, v)
-	if err != nil {
-		return err
-	}
-	if state := x.state(v, nil); len(state.Interrupts) > 0 {
-		out["__interrupt__"] = raw(state.Interrupts)
-	}
-	answerOn(w, out)
-	return nil
-}
-
-// answerOn writes a value behind what was written already.
-func answerOn(w http.ResponseWriter, v any) {
-	if _, err := w.Write(raw(v)); err != nil {
-		return // the client has gone
-	}
-}
 
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	t, err := s.record(r)
@@ -300,25 +201,4 @@ func (s *Server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// joined is the run that a path names, to be waited for, and whether it is to be cancelled when the caller goes: that takes more than
-// reading it.
-func (s *Server) joined(r *http.Request) (t record.Thread, run *record.Run, cancel bool, err error) {
-	if cancel = affirmed(r, "cancel_on_disconnect"); cancel {
-		r = r.WithContext(as(r.Context(), access.Threads, access.Run))
-	}
-	t, run, err = s.runIn(r)
-	return t, run, cancel, err
-}
-
-func (s *Server) joinRun(w http.ResponseWriter, r *http.Request) error {
-	t, run, cancel, err := s.joined(r)
-	if err != nil {
-		return err
-	}
-	at := locationOf(t.ID, run.ID)
-	w.Header().Set("Content-Location", at)
-	w.Header().Set("Location", at+"/join")
-	return s.awaitValues(w, r, t, run.ID, cancel)
 }

@@ -44,7 +44,14 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if err := read(w, r, &body); err != nil {
 		return err
 	}
-	a, err := s.ask(r, body, record.StageBegun)
+	stage := record.StageBegun
+	if body.AfterSeconds > 0 {
+		stage = "" // the stream says meanwhile that it is there
+	}
+	a, err := s.ask(r, body, stage)
+	if err != nil && a != nil && gone(r.Context()) {
+		a.leave(s)
+	}
 	if err != nil {
 		return err
 	}
@@ -61,7 +68,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	defer f.out.close()
 	err = f.follow(r.Context(), a.thread)
 	if gone(r.Context()) {
-		s.leave(f.thread, f.run, by(r.Context()), body.OnDisconnect == "cancel")
+		a.leave(s)
 	}
 	f.ended(r.Context(), err)
 	return nil

@@ -141,9 +141,9 @@ func (r *Records) Patch(ctx context.Context, threadID string, metadata map[strin
 }
 
 // Run asks for a run, once for each of its ids. The next run of its thread is at the stage of its Wait when Run returns, unless that takes
-// longer than a while; for one that waits its turn nobody waits here.
+// longer than a while; for one that waits its turn nobody waits here. Who asks again with another Wait is told at once.
 func (r *Records) Run(ctx context.Context, threadID string, run Run) (Thread, error) {
-	return r.change(ctx, threadID, "run "+run.ID, updateRun, run)
+	return r.change(ctx, threadID, "run "+run.ID+" "+run.Wait, updateRun, run)
 }
 
 // Await returns when a run of a thread as it is known is at a stage, or has ended.
