@@ -76,8 +76,8 @@ func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// begin finds out what the client has: without the id of an event, or 0 for all, all runs that are over. Of those that are over only
-// what is resumable is told again.
+// begin finds out what the client has. Behind an event that it has nothing is left out: the ids are the thread's stream's, whatever its
+// runs were asked for. Who has none begins with what is under way, and with 0 with the runs before that are resumable.
 func (f *threadFollowing) begin(t record.Thread, lastEvent string) {
 	run, at, _ := strings.Cut(lastEvent, ":")
 	has := slices.IndexFunc(t.Runs, func(r record.Run) bool { return r.ID == run })
@@ -86,7 +86,7 @@ func (f *threadFollowing) begin(t record.Thread, lastEvent string) {
 		switch {
 		case i == has && at != ended:
 			f.from[r.ID] = rankIn(at)
-		case i <= has, r.Over() && !(r.Resumable && (has >= 0 || all)):
+		case i <= has, has < 0 && r.Over() && !(all && r.Resumable):
 			f.told[r.ID], f.last = true, r.ID
 		}
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -181,6 +183,35 @@ func TestStreamsOfAThread(t *testing.T) {
 	edit := upto(edits, 1)
 	require.Equal(t, "state_update", edit[0].Event)
 	require.Contains(t, edit[0].Data, `"note":"3"`)
+}
+
+// Behind an event that a client has nothing is left out, whether the runs that follow are resumable or not.
+func TestAThreadsStreamHasNoGaps(t *testing.T) {
+	w := newWorld(t)
+	id := w.thread()
+	follow := func(after string, n int) []sent {
+		req := w.request("GET", "/threads/"+id+"/stream", nil)
+		req.Header.Set("Last-Event-ID", after)
+		ctx, leave := context.WithTimeout(t.Context(), time.Minute)
+		defer leave()
+		resp, err := http.DefaultClient.Do(req.WithContext(ctx))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, resp.Body.Close()) }()
+		require.Equal(t, 200, resp.StatusCode)
+		seen := 0
+		return events(t, resp.Body, func(sent) bool { seen++; return seen == n })
+	}
+	const ofARun = 1 + 3 + 1 // its beginning, three updates, its end
+	whole := make(chan []sent, 1)
+	waits := w.run(id, object{"assistant_id": "steps", "input": object{"note": "1"}, "stream_mode": "updates", "after_seconds": 3})
+	go func() { whole <- follow("", 2*ofARun) }()
+	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/runs/"+waits+"/join", nil, nil))
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "steps", "input": object{"note": "2"}, "stream_mode": "updates"}, nil))
+	all := <-whole
+	require.Len(t, all, 2*ofARun)
+	for _, have := range []int{2, ofARun, ofARun + 1} {
+		require.Equal(t, all[have:], follow(all[have-1].ID, 2*ofARun-have), "behind %d", have)
+	}
 }
 
 // Tasks that were sent say so, and in what order.
