@@ -253,7 +253,7 @@ func (s assistants) countAssistants(w http.ResponseWriter, r *http.Request) erro
 
 // assistantIn is the assistant that a path names.
 func (s assistants) assistantIn(r *http.Request) (assistant.Assistant, error) {
-	id, err := uuidIn(r, "assistant_id")
+	id, err := idIn(r, "assistant_id")
 	if err != nil {
 		return assistant.Assistant{}, err
 	}

@@ -39,11 +39,49 @@ func decode(text json.RawMessage, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) {
-			return refuse(http.StatusUnprocessableEntity, "the body does not fit: %s is no %s", kind.Field, kind.Type)
+			at := "it"
+			if kind.Field != "" {
+				at = kind.Field
+			}
+			return refuse(http.StatusUnprocessableEntity, "the body does not fit: %s is no %s", at, wanted(kind.Type))
 		}
 		return refuse(http.StatusUnprocessableEntity, "the body is no JSON: %v", err)
 	}
 	return fits(text, reflect.TypeOf(into), "")
+}
+
+// wanted is what a type is in JSON.
+func wanted(t reflect.Type) string {
+	switch t {
+	case of[list]():
+		return "string and no list of strings"
+	case of[breakpoints]():
+		return `"*" and no list of nodes`
+	case of[beforeRef]():
+		return "checkpoint and no id of one"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	case reflect.Map, reflect.Struct:
+		return "object"
+	}
+	return "whole number"
+}
+
+// misfit is the error of a value that is in none of the forms of a type. Its place is the decoder's to say.
+func misfit[T any](err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return &json.UnmarshalTypeError{Value: kind.Value, Type: of[T](), Offset: kind.Offset}
+	}
+	return err
 }
 
 // readText reads the body of a request. One that says that it is too large is refused before it comes.
@@ -130,25 +168,32 @@ func depth(text []byte) (deepest int) {
 // threadIn is the id of the thread that a path names.
 func threadIn(r *http.Request) (string, error) { return idIn(r, "thread_id") }
 
-// idIn is an id in a path: a UUID.
+// idIn is an id in a path: a UUID, in the one form that it is kept under.
 func idIn(r *http.Request, name string) (string, error) {
 	id := r.PathValue(name)
 	if strings.Contains(id, "/") {
 		return "", refuse(http.StatusNotFound, "there is no such path")
 	}
-	if _, err := uuid.Parse(id); err != nil {
-		return "", refuse(http.StatusUnprocessableEntity, "%s %q is no UUID", name, id)
-	}
-	return id, nil
+	return kept(name, id)
 }
 
-// uuidIn is an id in a path in the one form that it is kept under.
-func uuidIn(r *http.Request, name string) (string, error) {
-	id, err := idIn(r, name)
+// kept is an id that a request gives, a UUID, in the one form that it is kept under.
+func kept(name, id string) (string, error) {
+	at, err := uuid.Parse(id)
 	if err != nil {
-		return "", err
+		return "", refuse(http.StatusUnprocessableEntity, "%s %q is no UUID", name, id)
 	}
-	return uuid.MustParse(id).String(), nil
+	return at.String(), nil
+}
+
+// allKept makes each of several ids the one that it is kept under.
+func allKept(name string, ids []string) (err error) {
+	for i := range ids {
+		if ids[i], err = kept(name+":", ids[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // list is a list in a body: one value stands for a list of one.
@@ -167,7 +212,7 @@ func (l *list) UnmarshalJSON(text []byte) error {
 	var all []string
 	err := json.Unmarshal(text, &all)
 	*l = all
-	return err
+	return misfit[list](err)
 }
 
 // breakpoints are the names of nodes, or "*" for all of them.
@@ -179,7 +224,7 @@ func (b *breakpoints) UnmarshalJSON(text []byte) error {
 		*b = breakpoints{"*"}
 		return nil
 	}
-	return json.Unmarshal(text, (*[]string)(b))
+	return misfit[breakpoints](json.Unmarshal(text, (*[]string)(b)))
 }
 
 // listed is a list in a request's query: a parameter that is given several times, names with commas between them, or a list in JSON, as

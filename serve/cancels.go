@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
 )
@@ -65,6 +63,12 @@ func (s cancels) cancelRuns(w http.ResponseWriter, r *http.Request) error {
 	if err := body.check(); err != nil {
 		return err
 	}
+	if body.ThreadID != "" {
+		body.ThreadID, err = kept("thread_id", body.ThreadID)
+	}
+	if err != nil {
+		return err
+	}
 	if body.Status != "" {
 		err = s.cancelAll(r.Context(), action, body.Status)
 	} else {
@@ -89,12 +93,7 @@ func (c *cancelBody) check() error {
 	case c.Status == "" && len(c.RunIDs) == 0:
 		return refuse(http.StatusNotFound, "run_ids names no run")
 	}
-	for _, id := range c.RunIDs {
-		if _, err := uuid.Parse(id); err != nil {
-			return refuse(http.StatusUnprocessableEntity, "run_ids: %q is no UUID", id)
-		}
-	}
-	return nil
+	return allKept("run_ids", c.RunIDs)
 }
 
 func (s cancels) cancelOf(ctx context.Context, threadID, action string, runs []string) error {
@@ -171,10 +170,8 @@ func (s pruning) threads(w http.ResponseWriter, r *http.Request) error {
 	case len(body.ThreadIDs) > mostListed:
 		return refuse(http.StatusUnprocessableEntity, "%d threads at once: at most %d", len(body.ThreadIDs), mostListed)
 	}
-	for _, id := range body.ThreadIDs {
-		if _, err := uuid.Parse(id); err != nil {
-			return refuse(http.StatusUnprocessableEntity, "thread_ids: %q is no UUID", id)
-		}
+	if err := allKept("thread_ids", body.ThreadIDs); err != nil {
+		return err
 	}
 	var out prunedOut
 	for _, id := range body.ThreadIDs {

@@ -66,6 +66,9 @@ func (s commands) take(w http.ResponseWriter, r *http.Request) error {
 	}
 	var c commandBody
 	err := read(w, r, &c)
+	if err != nil {
+		c.ID = nil // of what does not decode the decoder leaves what is not there
+	}
 	if err == nil && (c.ID == nil || c.Method == "") {
 		err = refuse(http.StatusBadRequest, "a command has an id, which is a number, and a method")
 	}

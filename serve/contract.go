@@ -102,7 +102,7 @@ var contracts = map[string]contract{
 
 	"PUT /store/items":         {does: on(access.Store, access.Update), body: of[itemBody](), status: noContent},
 	"GET /store/items":         {does: on(access.Store, access.Read), query: []string{"namespace", "key", "refresh_ttl"}, answer: of[object]()},
-	"DELETE /store/items":      {does: on(access.Store, access.Delete), body: of[itemBody](), status: noContent},
+	"DELETE /store/items":      {does: on(access.Store, access.Delete), body: of[itemName](), status: noContent},
 	"POST /store/items/search": {does: on(access.Store, access.Search), body: of[itemSearch](), answer: of[object]()},
 	"POST /store/namespaces":   {does: on(access.Store, access.Search), body: of[namespaceSearch](), answer: of[object]()},
 }

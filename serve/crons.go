@@ -188,7 +188,7 @@ func findsCron(ctx context.Context, c cron.Cron) (access.Grant, error) {
 }
 
 func (s crons) getCron(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuidIn(r, "cron_id")
+	id, err := idIn(r, "cron_id")
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s crons) getCron(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s crons) patchCron(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuidIn(r, "cron_id")
+	id, err := idIn(r, "cron_id")
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (s crons) patchCron(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s crons) deleteCron(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuidIn(r, "cron_id")
+	id, err := idIn(r, "cron_id")
 	if err != nil {
 		return err
 	}

@@ -120,6 +120,14 @@ func (s crons) found(r *http.Request, q cronSearch) ([]cron.Cron, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, id := range []*string{&q.AssistantID, &q.ThreadID} {
+		if *id == "" {
+			continue
+		}
+		if *id, err = kept("id", *id); err != nil {
+			return nil, err
+		}
+	}
 	lines = slices.DeleteFunc(lines, func(l cron.Line) bool {
 		return q.AssistantID != "" && l.Assistant != q.AssistantID || q.ThreadID != "" && l.Thread != q.ThreadID
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -97,10 +98,8 @@ func (r *runRequest) check() error {
 	if r.AssistantID == "" {
 		return refuse(http.StatusUnprocessableEntity, "assistant_id is missing")
 	}
-	for _, m := range r.StreamMode {
-		if !slices.Contains(modes, m) {
-			return refuse(http.StatusUnprocessableEntity, "stream_mode %q is none of %s", m, strings.Join(modes, ", "))
-		}
+	if err := checkModes(r.StreamMode); err != nil {
+		return err
 	}
 	for _, one := range []struct {
 		name, value string
@@ -128,6 +127,16 @@ func (r *runRequest) check() error {
 		}
 	}
 	return checkWebhook(r.Webhook)
+}
+
+// checkModes refuses modes of a stream that there are not.
+func checkModes(asked list) error {
+	for _, m := range asked {
+		if !slices.Contains(modes, m) {
+			return refuse(http.StatusUnprocessableEntity, "stream_mode %q is none of %s", m, strings.Join(modes, ", "))
+		}
+	}
+	return nil
 }
 
 func checkWebhook(address string) error {
@@ -179,7 +188,7 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 		return run, err
 	}
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpoint,
-		Durability: r.durability(), RecursionLimit: limitOf(a, r),
+		Durability:      r.durability(),
 		InterruptBefore: s.stops(threadID, spec, r.InterruptBefore), InterruptAfter: s.stops(threadID, spec, r.InterruptAfter), Trace: tracing.Carried(ctx)}
 	if start.Context, err = s.contextFor(ctx, spec.Name, contextOf(a, r)); err != nil {
 		return run, err
@@ -190,9 +199,14 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	case given(r.Input):
 		start.Input, err = cut(r.Input, inputOf(spec), channelsOf(spec, nil))
 	}
+	limit, said := limitOf(a, r)
+	if said && limit < 1 { // as clients know it: the run is there, and has failed
+		run.Refused = &record.Failure{Type: "ValueError", Message: fmt.Sprintf("the recursion limit is %d: recursion_limit has to be at least 1", limit)}
+	}
+	start.RecursionLimit = max(0, limit)
 	run.Start = start
 	var none *noMessage
-	if errors.As(err, &none) { // as clients know it: the run is there, and has failed
+	if errors.As(err, &none) {
 		run.Refused, err = &record.Failure{Type: none.kind, Message: none.says}, nil
 	}
 	return run, err
@@ -231,17 +245,13 @@ func isReserved(name string) bool {
 	return slices.ContainsFunc(reserved, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// limitOf is how many supersteps the run may take: what it says itself, or the assistant; 0 for the default. A run that may take none
-// is one with a negative limit: it is taken in, and fails, as clients know it.
-func limitOf(a assistant.Assistant, r *runRequest) int {
-	limit := r.Config.RecursionLimit
-	if limit == nil && json.Unmarshal(a.Config["recursion_limit"], &limit) != nil || limit == nil {
-		return 0 // it says none, or no number
+// limitOf is how many supersteps the run may take, if somebody says it: the run itself, or the assistant.
+func limitOf(a assistant.Assistant, r *runRequest) (limit int, said bool) {
+	at := r.Config.RecursionLimit
+	if at == nil && json.Unmarshal(a.Config["recursion_limit"], &at) != nil || at == nil {
+		return 0, false // it says none, or no number
 	}
-	if *limit < 1 {
-		return min(*limit, -1)
-	}
-	return *limit
+	return *at, true
 }
 
 // ownContext is what a request says of the run's context, under either name.

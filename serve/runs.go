@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"superstep.dev/serve/record"
@@ -112,7 +113,11 @@ func readBatch(w http.ResponseWriter, r *http.Request) ([]runRequest, error) {
 	}
 	bodies := make([]runRequest, len(each))
 	for i, one := range each {
-		if err := decode(one, &bodies[i]); err != nil {
+		err := decode(one, &bodies[i])
+		if err == nil {
+			err = bodies[i].check()
+		}
+		if err != nil {
 			return nil, refusedAt(i, err)
 		}
 	}
@@ -150,15 +155,22 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if err := errors.Join(p.check(), p.selects(of[runOut](), "cancel_reason")); err != nil {
 		return err
 	}
+	status := query.Get("status")
+	if status != "" && !slices.Contains(statusesOfRuns, status) {
+		return refuse(http.StatusUnprocessableEntity, "status %q is none of %s", status, strings.Join(statusesOfRuns, ", "))
+	}
 	out := []runOut{}
 	for _, run := range slices.Backward(t.Runs) {
-		if status := query.Get("status"); status == "" || status == run.Status {
+		if status == "" || status == run.Status {
 			out = append(out, runOf(t, run))
 		}
 	}
 	answer(w, http.StatusOK, selected(pageOf(w, p, out), p.Select))
 	return nil
 }
+
+// statusesOfRuns are those that clients know. No run here has the last one.
+var statusesOfRuns = []string{record.Pending, record.Running, record.Success, record.Failed, record.Interrupted, "timeout"}
 
 // runIn is the run that a path names, nil when the thread has none such.
 func (s *Server) runIn(r *http.Request) (record.Thread, *record.Run, error) {

@@ -73,6 +73,8 @@ func membersFit(members object, t reflect.Type, at string) error {
 			continue
 		case string(v) == "null" && slices.Contains(says, saysNull):
 			continue
+		case string(v) == "null" && slices.Contains(says, saysAlways):
+			return refuse(http.StatusUnprocessableEntity, "%s is null: it is needed", path)
 		case string(v) == "null":
 			return refuse(http.StatusUnprocessableEntity, "%s is null: leave it out", path)
 		case isText && text == "" && slices.Contains(says, saysWord):

@@ -92,7 +92,7 @@ func (b *beforeRef) UnmarshalJSON(text []byte) error {
 	if *b == "" {
 		*b = beforeRef(ref.Configurable.CheckpointID)
 	}
-	return err
+	return misfit[beforeRef](err)
 }
 
 // historyBody says which checkpoints are asked for.

@@ -66,21 +66,18 @@ func (s memories) failed(err error) error {
 	return err
 }
 
-// itemBody names an item, and has what is written.
-type itemBody struct {
-	Namespace []string        `json:"namespace"`
-	Key       string          `json:"key" says:"always"`
-	Value     json.RawMessage `json:"value"`
-	Index     json.RawMessage `json:"index" says:"null"`
-	TTL       *float64        `json:"ttl" says:"null"` // minutes
+// itemName names an item.
+type itemName struct {
+	Namespace []string `json:"namespace"`
+	Key       string   `json:"key" says:"always"`
 }
 
-// item reads a body that names an item.
-func (s memories) item(w http.ResponseWriter, r *http.Request) (b itemBody, err error) {
-	if err = read(w, r, &b); err == nil {
-		err = mayEnter(r, b.Namespace)
-	}
-	return b, err
+// itemBody is what is written as an item.
+type itemBody struct {
+	itemName
+	Value json.RawMessage `json:"value" says:"always"`
+	Index json.RawMessage `json:"index" says:"null"`
+	TTL   *float64        `json:"ttl" says:"null"` // minutes
 }
 
 // mayEnter refuses a namespace whose items are not there for the caller.
@@ -115,7 +112,11 @@ func (b itemBody) options() (opts []store.PutOption, err error) {
 const reservedRoot = "langgraph"
 
 func (s memories) putItem(w http.ResponseWriter, r *http.Request) error {
-	b, err := s.item(w, r)
+	var b itemBody
+	err := read(w, r, &b)
+	if err == nil {
+		err = mayEnter(r, b.Namespace)
+	}
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,11 @@ func (s memories) getItem(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s memories) deleteItem(w http.ResponseWriter, r *http.Request) error {
-	b, err := s.item(w, r)
+	var b itemName
+	err := read(w, r, &b)
+	if err == nil {
+		err = mayEnter(r, b.Namespace)
+	}
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,9 @@ func (s *Server) joinStream(w http.ResponseWriter, r *http.Request) error {
 	}
 	f := &streaming{server: s, thread: t.ID, run: run.ID, modes: modes, subgraphs: subgraphs, resumable: run.Resumable}
 	if wanted := listed(r, "stream_mode"); len(wanted) > 0 {
+		if err := checkModes(wanted); err != nil {
+			return err
+		}
 		f.modes, f.bare = wanted, true
 	}
 	from := r.Header.Get("Last-Event-ID")

@@ -122,8 +122,9 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 		}
 		body.ThreadID = id.String()
 	}
-	if _, err := uuid.Parse(body.ThreadID); err != nil {
-		return refuse(http.StatusUnprocessableEntity, "thread_id %q is no UUID", body.ThreadID)
+	var err error
+	if body.ThreadID, err = kept("thread_id", body.ThreadID); err != nil {
+		return err
 	}
 	metadata, err := marked(r.Context(), access.Resource{Kind: access.Threads, ID: body.ThreadID, Metadata: body.Metadata})
 	if err != nil {
@@ -229,10 +230,8 @@ func threadSearchIn(w http.ResponseWriter, r *http.Request) (q threadSearch, err
 	if err := q.checkExtract(); err != nil {
 		return q, err
 	}
-	for _, id := range q.IDs {
-		if _, err := uuid.Parse(id); err != nil {
-			return q, refuse(http.StatusBadRequest, "ids: %q is no UUID", id)
-		}
+	if err := allKept("ids", q.IDs); err != nil {
+		return q, refuse(http.StatusBadRequest, "%v", err)
 	}
 	return q, nil
 }

@@ -119,7 +119,7 @@ func (s assistants) make(r *http.Request, a assistant.Assistant, exists bool) (a
 }
 
 func (s assistants) patchAssistant(w http.ResponseWriter, r *http.Request) error {
-	id, err := uuidIn(r, "assistant_id")
+	id, err := idIn(r, "assistant_id")
 	if err != nil {
 		return err
 	}

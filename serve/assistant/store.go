@@ -41,12 +41,16 @@ func explained(err error) error {
 	switch {
 	case errors.As(err, &refused):
 		for kind, known := range map[string]error{errExists: ErrExists, errGone: ErrMissing, errLarge: ErrTooLarge} {
-			if refused.Type() == kind {
+			switch {
+			case refused.Type() != kind:
+			case refused.Message() == known.Error():
+				return known
+			default:
 				return fmt.Errorf("%w: %s", known, refused.Message())
 			}
 		}
 	case errors.As(err, &missing):
-		return fmt.Errorf("%w: %w", ErrMissing, err)
+		return ErrMissing // the server names the workflow, which callers do not know
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func explained(err error) error {
 	var bad *serviceerror.InvalidArgument
 	switch {
 	case errors.As(err, &missing):
-		return fmt.Errorf("%w: %w", ErrMissing, err)
+		return ErrMissing // the server names the schedule, which callers do not know
 	case errors.As(err, &bad):
 		return fmt.Errorf("%w: %s", ErrBadSchedule, calendar.Clip(bad.Message))
 	}

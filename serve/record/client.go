@@ -54,6 +54,18 @@ func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Recor
 	return &Records{temporal: c, cfg: cfg}
 }
 
+// refusal is what a record refuses, in its own words, as callers tell it apart.
+type refusal struct {
+	kind error
+	says string
+}
+
+// Error implements error in one line.
+func (r *refusal) Error() string { return r.says }
+
+// Unwrap lets errors.Is see the kind.
+func (r *refusal) Unwrap() error { return r.kind }
+
 // explained is a record's refusal as callers know it.
 func explained(err error) error {
 	var refused *temporal.ApplicationError
@@ -62,11 +74,11 @@ func explained(err error) error {
 	case errors.As(err, &refused):
 		for kind, known := range map[string]error{errExists: ErrExists, errBusy: ErrBusy, errMissing: ErrMissing, errGone: ErrMissing} {
 			if refused.Type() == kind {
-				return fmt.Errorf("%w: %s", known, refused.Message())
+				return &refusal{known, refused.Message()}
 			}
 		}
 	case errors.As(err, &missing):
-		return fmt.Errorf("%w: %w", ErrMissing, err)
+		return ErrMissing // the server names the workflow, which callers do not know
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/uuid"
@@ -70,7 +71,7 @@ func TestLimitsThatAreNone(t *testing.T) {
 	for _, none := range []int{0, -1} {
 		failed := run(none).Error
 		require.NotNil(t, failed, "a run of %d supersteps", none)
-		require.Contains(t, failed.Message, "recursion limit")
+		require.Contains(t, failed.Message, fmt.Sprintf("the recursion limit is %d:", none))
 	}
 	require.Nil(t, run(25).Error)
 	require.Equal(t, []string{"success", "error", "error"}, w.statuses(made.ID))

@@ -262,7 +262,8 @@ func TestStreamsGoOnAtAnotherServer(t *testing.T) {
 	rest := join(first[len(first)-1].ID, all)
 	require.Equal(t, join("-1", all), append(first, rest...))
 	require.Len(t, rest, 8+7) // values of 8 ticks, and the updates of all but the first
-	for _, modes := range []string{"stream_mode=updates", "stream_mode=updates,x", "stream_mode=x&stream_mode=updates", "stream_mode=" + url.QueryEscape(`["updates"]`)} {
+	require.Equal(t, 422, w.ask("GET", "/threads/"+id+"/runs/"+run+"/stream?stream_mode=updates,nope", nil, nil))
+	for _, modes := range []string{"stream_mode=updates", "stream_mode=updates,messages", "stream_mode=messages&stream_mode=updates", "stream_mode=" + url.QueryEscape(`["updates"]`)} {
 		query = "?" + modes
 		for _, e := range join("-1", all)[1:] {
 			require.Equal(t, "updates", e.Event, modes)
