@@ -91,6 +91,9 @@ func (a *activities) begin(ctx context.Context, r thread.StartRequest, again boo
 		return begun{}, temporal.NewNonRetryableApplicationError("Received no input for __start__", "EmptyInputError", nil)
 	}
 	view, err := a.threads.Start(ctx, toOpen(asGiven(r), before.Questions))
+	if errors.Is(err, thread.ErrRunning) && before.Status == thread.StatusPaused {
+		return begun{}, temporal.NewNonRetryableApplicationError("the thread is paused, and takes no run until it is unpaused", paused, nil)
+	}
 	if err != nil {
 		return begun{}, told(err)
 	}
@@ -181,7 +184,24 @@ func (a *activities) settle(ctx context.Context, threadID string) (ending, error
 		return ending{}, told(err)
 	}
 	e.Stands = StandsOf(state)
+	if view.Status == thread.StatusPaused && len(state.Questions) == 0 {
+		e = ending{Status: Failed, Stands: Errors, Failure: &Failure{Type: paused, Message: pausedBy(view.Paused)}}
+	}
 	return e, nil
+}
+
+// paused is the type of the failure of a run that somebody has paused, as superstep pause does.
+const paused = "ThreadPaused"
+
+func pausedBy(p *thread.PauseView) string {
+	text := "the run was paused"
+	if p != nil && p.By != "" {
+		text += " by " + p.By
+	}
+	if p != nil && p.Reason != "" {
+		text += " (" + p.Reason + ")"
+	}
+	return text + ": it goes on when it is unpaused, and what it does then is in the thread's state"
 }
 
 // beat tells that an activity is at work until it is stopped.
