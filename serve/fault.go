@@ -63,10 +63,20 @@ func faultOf(err error) *fault {
 	}
 	for _, s := range statuses {
 		if errors.Is(err, s.kind) {
-			return &fault{s.status, err.Error()}
+			return &fault{s.status, toCallers(err)}
 		}
 	}
 	return &fault{http.StatusInternalServerError, "the server could not do that: its log says why"}
+}
+
+// toCallers is an error's text without the command that somebody at a terminal would type next.
+func toCallers(err error) string {
+	if failed, ok := err.(*thread.Error); ok && len(failed.Command) > 0 {
+		plain := *failed
+		plain.Do, plain.Command = "", nil
+		return plain.Error()
+	}
+	return err.Error()
 }
 
 // answer writes a value as the response.

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
+	"superstep.dev"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/serve/record"
@@ -75,6 +77,8 @@ func (s *Server) showState(w http.ResponseWriter, r *http.Request, at checkpoint
 
 // beforeRef is a checkpoint as clients write it: its id, an object with it, or a configuration with it.
 type beforeRef string
+
+func (beforeRef) forms() string { return "checkpoint and no id of one" }
 
 // UnmarshalJSON takes any of the three.
 func (b *beforeRef) UnmarshalJSON(text []byte) error {
@@ -209,18 +213,45 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	at := checkpointIn(t.Names(), cmp.Or(body.Checkpoint.CheckpointID, body.CheckpointID))
-	v, err := s.client.Update(r.Context(), thread.UpdateRequest{Graph: spec.Name, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
-		Subgraph: nodesOf(body.Checkpoint.Namespace), By: by(r.Context())})
-	if err != nil {
+	var v thread.StateView
+	err = s.records.Edit(r.Context(), t.ID, func() (err error) {
+		v, err = edit(r.Context(), s.client, thread.UpdateRequest{Graph: spec.Name, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
+			Subgraph: nodesOf(body.Checkpoint.Namespace), By: by(r.Context())})
+		if err == nil {
+			t, err = s.records.Note(r.Context(), t.ID, record.StandsOf(v))
+		}
 		return err
-	}
-	if t, err = s.records.Note(r.Context(), t.ID, record.StandsOf(v)); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	s.index.note(t.Line())
 	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: checkpointOut(t.Names(), v.Checkpoint)}
 	answer(w, http.StatusOK, updateOut{p, p, p.Checkpoint})
 	return nil
+}
+
+// edits is how often an update of a state is tried that somebody beside this process came before, and settles how long it is waited
+// for that one's end.
+const (
+	edits   = 5
+	settles = 2 * time.Second
+)
+
+// edit updates a state. Who comes second behind another server or the command line comes again when that one has ended.
+func edit(ctx context.Context, c *superstep.Client, u thread.UpdateRequest) (v thread.StateView, err error) {
+	for range edits {
+		if v, err = c.Update(ctx, u); !errors.Is(err, thread.ErrRunning) {
+			return v, err
+		}
+		within, stop := context.WithTimeout(ctx, settles)
+		view, waited := c.Wait(within, u.Thread)
+		stop()
+		if waited != nil || view.Status == thread.StatusPaused {
+			break // it is a run, and no update
+		}
+	}
+	return v, err
 }
 
 // madeFor is the graph of a thread: the one that has run last, or the one that the thread was made for; "" for none.

@@ -38,6 +38,7 @@ type Records struct {
 	temporal client.Client
 	cfg      Config
 	turns    turns
+	edits    turns // one at a time
 	readings readings
 	watches  watches
 }
@@ -51,7 +52,7 @@ func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Recor
 		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityWebhook: a.webhook} {
 		w.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
-	return &Records{temporal: c, cfg: cfg}
+	return &Records{temporal: c, cfg: cfg, edits: turns{most: 1}}
 }
 
 // refusal is what a record refuses, in its own words, as callers tell it apart.
@@ -213,6 +214,16 @@ func (r *Records) Remove(ctx context.Context, threadID, run string) (Thread, err
 // Delete deletes a thread with its runs and checkpoints.
 func (r *Records) Delete(ctx context.Context, threadID string) (Thread, error) {
 	return r.change(ctx, threadID, "", updateDelete)
+}
+
+// Edit lets one of those who change the state of a thread in this process do so at a time: the engine refuses who comes second.
+func (r *Records) Edit(ctx context.Context, threadID string, do func() error) error {
+	done, err := r.edits.take(ctx, threadID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return do()
 }
 
 // Note says how a thread stands since its state was changed.

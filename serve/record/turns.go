@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -16,6 +17,7 @@ const atOnce = 4
 
 // turns are those of the changes that are asked of records.
 type turns struct {
+	most     int64 // at once, 0 for atOnce
 	mu       sync.Mutex
 	byThread map[string]*turn
 }
@@ -30,7 +32,7 @@ func (t *turns) take(ctx context.Context, threadID string) (done func(), err err
 	t.mu.Lock()
 	one, ok := t.byThread[threadID]
 	if !ok {
-		one = &turn{Weighted: semaphore.NewWeighted(atOnce)}
+		one = &turn{Weighted: semaphore.NewWeighted(cmp.Or(t.most, atOnce))}
 		if t.byThread == nil {
 			t.byThread = map[string]*turn{}
 		}
