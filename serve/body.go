@@ -52,13 +52,8 @@ func decode(text json.RawMessage, into any) error {
 
 // wanted is what a type is in JSON.
 func wanted(t reflect.Type) string {
-	switch t {
-	case of[list]():
-		return "string and no list of strings"
-	case of[breakpoints]():
-		return `"*" and no list of nodes`
-	case of[beforeRef]():
-		return "checkpoint and no id of one"
+	if forms, ok := reflect.Zero(t).Interface().(interface{ forms() string }); ok {
+		return forms.forms()
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -79,7 +74,7 @@ func wanted(t reflect.Type) string {
 func misfit[T any](err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return &json.UnmarshalTypeError{Value: kind.Value, Type: of[T](), Offset: kind.Offset}
+		return &json.UnmarshalTypeError{Value: kind.Value, Type: reflect.TypeFor[T](), Offset: kind.Offset}
 	}
 	return err
 }
@@ -199,6 +194,8 @@ func allKept(name string, ids []string) (err error) {
 // list is a list in a body: one value stands for a list of one.
 type list []string
 
+func (list) forms() string { return "string and no list of strings" }
+
 // UnmarshalJSON takes a string, a list of strings, or null.
 func (l *list) UnmarshalJSON(text []byte) error {
 	var one string
@@ -217,6 +214,8 @@ func (l *list) UnmarshalJSON(text []byte) error {
 
 // breakpoints are the names of nodes, or "*" for all of them.
 type breakpoints []string
+
+func (breakpoints) forms() string { return `"*" and no list of nodes` }
 
 // UnmarshalJSON takes "*", a list of strings, or null.
 func (b *breakpoints) UnmarshalJSON(text []byte) error {

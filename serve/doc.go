@@ -32,7 +32,7 @@
 //	extract       parts of threads that a search wants
 //	threads       threads
 //	state         reading and writing states, and threads that are made with one
-//	asking        asking for a run
+//	asking        asking for a run, and waiting for its end
 //	cancels       ending runs, and threads
 //	runs          runs
 //	crons         runs that are asked for by a calendar

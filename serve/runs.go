@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
 )
 
@@ -82,7 +83,7 @@ func (s *Server) batchRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	all := make([]*asking, len(bodies))
 	for i, b := range bodies {
-		if all[i], err = s.asked(r, b); err != nil {
+		if all[i], err = takenIn(r, s, b); err != nil {
 			return refusedAt(i, err)
 		}
 	}
@@ -213,4 +214,24 @@ func (s *Server) deleteRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// joined is the run that a path names, to be waited for, and whether it is to be cancelled when the caller goes: that takes more than
+// reading it.
+func (s *Server) joined(r *http.Request) (t record.Thread, run *record.Run, cancel bool, err error) {
+	if cancel = affirmed(r, "cancel_on_disconnect"); cancel {
+		r = r.WithContext(as(r.Context(), access.Threads, access.Run))
+	}
+	t, run, err = s.runIn(r)
+	return t, run, cancel, err
+}
+
+func (s *Server) joinRun(w http.ResponseWriter, r *http.Request) error {
+	t, run, cancel, err := s.joined(r)
+	if err != nil {
+		return err
+	}
+	end := make(chan outcome, 1)
+	go func() { end <- untilOver(r.Context(), s.records, t, run.ID) }()
+	return s.awaitValues(w, r, locationOf(t.ID, run.ID), run.ID, end, func() { s.leave(t.ID, run.ID, by(r.Context()), cancel) })
 }

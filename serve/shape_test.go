@@ -104,9 +104,9 @@ func TestDeepBodies(t *testing.T) {
 // How many runs a batch has is known before there are any, and one that does not fit refuses all.
 func TestBatches(t *testing.T) {
 	for text, wrong := range map[string]string{
-		`[]`: "0 runs", `{}`: "the body is no list", `[{}]`: "assistant_id is missing", `[null]`: "assistant_id is missing",
+		`[]`: "0 runs", `{}`: "the body is no list", `[{}]`: "run 0 of the list: assistant_id is missing", `[null]`: "run 0 of the list: assistant_id is missing",
 		"[" + strings.Repeat("{},", 1_000_000) + "{}]":                     "1000001 runs",
-		`[{"assistant_id": "a"}, {"assistant_id": "a", "metadata": null}]`: "metadata is null",
+		`[{"assistant_id": "a"}, {"assistant_id": "a", "metadata": null}]`: "run 1 of the list: metadata is null",
 	} {
 		_, err := readBatch(httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader(text)))
 		require.Error(t, err)
