@@ -234,13 +234,17 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, at, run str
 			w.Header().Set(name, value)
 		}
 	}
-	tick := time.NewTicker(beat)
+	sent, tick := false, time.NewTicker(beat)
 	defer tick.Stop()
 	for {
 		select {
 		case e := <-end:
 			if e.err != nil && gone(r.Context()) {
 				left()
+			}
+			if e.err != nil && sent { // the status has gone: clients raise what is said so
+				answerOn(w, map[string]any{"__error__": record.Failure{Type: "Error", Message: faultOf(e.err).detail}})
+				return nil
 			}
 			if e.err != nil {
 				return e.err
@@ -250,6 +254,7 @@ func (s *Server) awaitValues(w http.ResponseWriter, r *http.Request, at, run str
 			return s.values(w, r, e.thread, run)
 		case <-tick.C:
 			begin()
+			sent = true
 			if _, err := w.Write([]byte("\n")); err == nil {
 				err = http.NewResponseController(w).Flush()
 				if err != nil {
