@@ -13,6 +13,7 @@ import (
 
 	"superstep.dev/approval"
 	"superstep.dev/cli/screen"
+	"superstep.dev/job"
 	"superstep.dev/thread"
 )
 
@@ -255,6 +256,10 @@ func (a control) showCancelled(view thread.View, open bool) {
 	case view.Status == thread.StatusCancelled:
 		a.Printf("cancelled  %s%s\n", threadID, undoneNote(view.Cancel))
 		a.showLeft(view.Cancel)
+		if of, subjob := job.OfAttempt(view.Thread); subjob != "" { // what follows is its leader's to decide
+			a.next("job", "show", of)
+			return
+		}
 		a.next("retry", view.Thread)
 	case open && view.Status == thread.StatusFinished && !view.Closed.IsZero():
 		a.Printf("closed  %s  it had finished, and takes no more input in that run\n", threadID)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -190,4 +191,47 @@ func (c *Jobs) attemptMessage(ctx context.Context, run *lastRun, reason string) 
 		}
 	}
 	return job.WorkflowMessage{Status: job.ExecutionError, Evaluation: reason, Usage: job.Usage{Unknown: true}}
+}
+
+// notOfAJob refuses to begin a run under an id that is a job's or an attempt's, or to give it new input: an attempt's work is its
+// leader's to have done again, which would do it a second time, and a thread under a job's id would keep the job from its id.
+func (c *Threads) notOfAJob(ctx context.Context, graph, id string) error {
+	if !strings.HasPrefix(id, job.WorkflowID("")) {
+		return nil
+	}
+	e := &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Thread: id,
+		Message: fmt.Sprintf("thread ids that start with %q are those of jobs and their attempts", job.WorkflowID("")), Do: "Take another id"}
+	if of, subjob := job.OfAttempt(id); subjob != "" {
+		e.Message = fmt.Sprintf("%q is an attempt of job %q, and the job's leader alone begins its runs and gives them input", id, of)
+		e.Do, e.Command = (&Jobs{c.reader}).doAgain(ctx, of, subjob)
+	}
+	return e
+}
+
+// doAgain is how a subjob is done again, as the job stands.
+func (c *Jobs) doAgain(ctx context.Context, id, subjob string) (do string, command []string) {
+	do, command = "Look at the job", []string{"job", "show", id}
+	last, err := c.lastOf(ctx, job.WorkflowID(id), protocol.LeaderWorkflow)
+	if err != nil || last == nil {
+		return do, command
+	}
+	if last.open {
+		return "Have the subjob done again", []string{"job", "retry", id, subjob}
+	}
+	if board, err := c.jobLeft(ctx, last); err == nil && board.Status != job.StatusFinished {
+		return "Let the job go on", []string{"job", "recover", id}
+	}
+	return do, command
+}
+
+// checkStart refuses a request for a run that cannot be meant, also what one gives an id that is a job's or an attempt's. Answers are
+// an open attempt's to take.
+func checkStart(ctx context.Context, c *Threads, req runtime.Start) error {
+	if err := runtime.CheckStart(req); err != nil {
+		return err
+	}
+	if req.Resume != nil && req.Input == nil && req.Checkpoint == "" {
+		return nil
+	}
+	return c.notOfAJob(ctx, req.Graph, req.Thread)
 }

@@ -317,6 +317,9 @@ func (c *Threads) RetryRun(ctx context.Context, _ *graphadapter.Graph, r thread.
 		}
 		return view, err
 	}
+	if err := c.notOfAJob(ctx, last.graph, r.Thread); err != nil {
+		return thread.View{}, err
+	}
 	if !canRetry(last.status) {
 		return thread.View{}, nothingToRetry(last, string(statusOf(last.status)))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"superstep.dev/internal/calendar"
 	"superstep.dev/internal/runtime"
+	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/storage"
 	"superstep.dev/workflows/protocol"
@@ -78,6 +79,9 @@ func checkSchedule(r *thread.ScheduleRequest) error {
 		return badSchedule(*r, "%v", err)
 	}
 	r.Run.By = r.By
+	if strings.HasPrefix(r.Run.Thread, job.WorkflowID("")) {
+		return badSchedule(*r, "thread ids that start with %q are those of jobs and their attempts", job.WorkflowID(""))
+	}
 	return runtime.CheckStart(runtime.Start{StartRequest: r.Run})
 }
 

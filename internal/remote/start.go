@@ -27,7 +27,7 @@ func (c *Threads) StartRun(ctx context.Context, g *graphadapter.Graph, req runti
 	if req.Thread == "" {
 		req.Thread, req.NewThread = thread.NewID(req.Graph), true
 	}
-	if err := runtime.CheckStart(req); err != nil {
+	if err := checkStart(ctx, c, req); err != nil {
 		return thread.View{}, err
 	}
 	if c.mayBeNew(req) {
@@ -175,6 +175,11 @@ func launchInput(ctx context.Context, req runtime.Start, in protocol.GraphInput,
 // startExecution starts a run of a thread, the first or the one that follows last. Where it must be this call's, who has started it is looked up:
 // of two that continue the same run the server tells both that they have.
 func (c *Threads) startExecution(ctx context.Context, threadID string, in protocol.GraphInput, last *lastRun, call string, mustBeOurs bool) (string, error) {
+	if in.Cancel == nil { // a run that only undoes does no work twice
+		if err := c.notOfAJob(ctx, in.Graph, threadID); err != nil {
+			return "", err
+		}
+	}
 	since := time.Now()
 	run, err := startOnce(ctx, c, threadID, in, last, call, mustBeOurs)
 	if err == nil {

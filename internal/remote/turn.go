@@ -48,7 +48,7 @@ func (c turns) invoke(ctx context.Context, g *graphadapter.Graph, req runtime.St
 	if req.Input == nil || req.NewThread || req.Checkpoint != "" || req.Resume != nil || req.Control != nil || c.cfg.Identity != "" {
 		return runtime.Resting(c.StartRun(ctx, g, req))
 	}
-	if err := runtime.CheckStart(req); err != nil {
+	if err := checkStart(ctx, c.Threads, req); err != nil {
 		return runtime.Rest{}, err
 	}
 	if c.ended.within(req.Thread, rememberedFor) {
