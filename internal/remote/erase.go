@@ -39,7 +39,7 @@ type eraser struct {
 func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Erasure, error) {
 	if of, subjob := job.OfAttempt(r.Thread); subjob != "" {
 		return thread.Erasure{}, &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: fmt.Sprintf("%q is an attempt of job %q", r.Thread, of),
-			Do: "Erase the job, with all its attempts", Command: []string{"erase", job.WorkflowID(of)}}
+			Do: "Erase the job, with all its attempts", Command: []string{"erase", job.WorkflowID(of), "--yes"}}
 	}
 	e := newEraser(c, r)
 	threads, err := e.threads(ctx)
@@ -110,17 +110,21 @@ func (e *eraser) rest(ctx context.Context, all []threadRuns) error {
 		return nil
 	case !e.Cancel:
 		return e.isOpen(all[open].id, "its run is open, and what it does would not be known to anybody", []string{"erase", e.Thread, "--yes", "--cancel"})
-	case own.kind == protocol.LeaderWorkflow:
+	case own.open && own.kind == protocol.LeaderWorkflow:
 		if _, err := (&Jobs{e.reader}).StopJob(ctx, job.Of(e.Thread), job.Halt{Reason: cmp.Or(e.Reason, "to be erased")}); err != nil {
 			return err
 		}
-	default:
-		cancel := thread.CancelRequest{Thread: e.Thread, Reason: cmp.Or(e.Reason, "to be erased"), By: e.By, Token: e.Token}
-		if _, err := e.CancelRun(ctx, nil, cancel); err != nil {
+	case own.open:
+		if err := e.cancel(ctx, own.id); err != nil {
 			return err
 		}
 	}
 	for _, t := range all {
+		if t.open && t.id != own.id { // a job that has ended ends none, and one that was made to end may have left some
+			if err := e.cancel(ctx, t.id); err != nil {
+				return err
+			}
+		}
 		newest, err := e.described(ctx, t.id, "")
 		if err != nil {
 			return err
@@ -130,6 +134,12 @@ func (e *eraser) rest(ctx context.Context, all []threadRuns) error {
 		}
 	}
 	return nil
+}
+
+// cancel tells a run to end, and waits for that for a while.
+func (e *eraser) cancel(ctx context.Context, id string) error {
+	_, err := e.CancelRun(ctx, nil, thread.CancelRequest{Thread: id, Reason: cmp.Or(e.Reason, "to be erased"), By: e.By, Token: e.Token})
+	return err
 }
 
 func (e *eraser) isOpen(id, why string, command []string) error {
