@@ -114,8 +114,8 @@ type Event struct {
 	Seq  int64     `json:"seq"` // counts from 1, without gaps, over the whole job
 	Time time.Time `json:"time"`
 	// Kind is one of: submitted, planning, plan_refused, planned, approving, approved, edited, rejected, started, finished,
-	// retrying, reopened, stale, replaced, failed, failing, stopping, stopped, recovered, over_budget, raised, expert_added,
-	// expert_removed, job_finished, job_failed.
+	// retrying, complained, too_complicated, reopened, stale, replaced, failed, failing, stopping, stopped, recovered, over_budget,
+	// raised, expert_added, expert_removed, job_finished, job_failed. An attempt that has ended has one behind its "started".
 	Kind    string `json:"kind"`
 	SubJob  string `json:"subjob,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`

@@ -194,8 +194,11 @@ func (c *chaos) report(twin *job.Board) {
 func (c *chaos) end(twin *job.Board, a job.Assignment, m job.WorkflowMessage) {
 	at := job.Attempt{SubJob: a.SubJob, Attempt: a.Attempt}
 	c.open = slices.DeleteFunc(c.open, func(o job.Assignment) bool { return o.Thread() == a.Thread() })
-	before := c.b.Spent.Tokens
+	before, events, stale := c.b.Spent.Tokens, c.b.View(c.now).LastEvent, c.find(a.SubJob).Stale
 	c.b.Reported(at, m, c.now)
+	if !stale && !slices.ContainsFunc(c.b.EventsAfter(events), func(e job.Event) bool { return e.SubJob == a.SubJob && e.Attempt == a.Attempt }) {
+		c.t.Fatalf("%s has ended as %s, and nobody is told", a.Thread(), m.Status)
+	}
 	twin.Reported(at, m, c.now)
 	if m.Usage.Tokens > 0 && c.b.Spent.Tokens < before+m.Usage.Tokens {
 		c.t.Fatal("what an attempt spent is not counted")

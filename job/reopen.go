@@ -28,6 +28,7 @@ func (b *Board) complained(s *SubJob, m WorkflowMessage, now time.Time) {
 	}
 	b.Complaints++
 	b.moveSubJob(s, StatusCreated, "waits for better input: "+lesson)
+	b.logSubJob(now, "complained", s, lesson)
 	var producers []*SubJob
 	for _, id := range blamed {
 		if s.Reopens == nil {

@@ -50,6 +50,7 @@ func (b *Board) Reported(a Attempt, m WorkflowMessage, now time.Time) {
 func (b *Board) lapsed(s *SubJob, m WorkflowMessage, now time.Time) {
 	if b.Ending != "" {
 		b.moveSubJob(s, StatusStopped, "")
+		b.logSubJob(now, "stopped", s, "")
 		return
 	}
 	b.moveSubJob(s, StatusCreated, s.Reason)
@@ -95,6 +96,7 @@ func (b *Board) succeeded(s *SubJob, m WorkflowMessage, out *Output, now time.Ti
 func (b *Board) failOrStop(s *SubJob, reason string, now time.Time) {
 	if b.Ending != "" {
 		b.moveSubJob(s, StatusStopped, reason)
+		b.logSubJob(now, "stopped", s, reason)
 		return
 	}
 	b.fail(s, reason, now)
@@ -131,6 +133,7 @@ func (b *Board) tooComplicated(s *SubJob, m WorkflowMessage, out *Output, now ti
 	b.Plans = append(b.Plans, &Planning{SubJob: s.ID, Report: report})
 	report.Lesson = b.note(m.Lesson) // after the evaluation, which takes room as well
 	b.moveSubJob(s, StatusCreated, "too complicated: it is planned into smaller ones")
+	b.logSubJob(now, "too_complicated", s, because(m))
 }
 
 // output is what the board keeps of an attempt's output; problem says why it cannot be used.
