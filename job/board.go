@@ -56,6 +56,8 @@ type Planning struct {
 	Void      bool `json:"void,omitempty"`
 	// Proposed is the plan that waits for a person's decision.
 	Proposed *Draft `json:"proposed,omitempty"`
+	// Needs is how many subjobs the planner's last plan had, more than the budget has left: it is asked again once that has them.
+	Needs int `json:"needs,omitempty"`
 }
 
 // Work is what is to be done now. The board remembers that it was handed out: it is not returned again.

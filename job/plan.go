@@ -55,6 +55,8 @@ type BadPlanError struct {
 	// SubJob is the draft's id of the subjob that is wrong, "" for the plan as a whole.
 	SubJob  string
 	Problem string
+	// TooMany is how many subjobs it has when these are more than it may have, 0 otherwise.
+	TooMany int `json:",omitempty"`
 }
 
 func (e *BadPlanError) Error() string {
@@ -113,7 +115,7 @@ func CheckPlan(d Draft, experts []Profile, max int) error {
 	case len(d.SubJobs) == 0:
 		return &BadPlanError{Problem: "it has no subjobs"}
 	case len(d.SubJobs) > max:
-		return &BadPlanError{Problem: fmt.Sprintf("it has %d subjobs; %d may be", len(d.SubJobs), max)}
+		return &BadPlanError{Problem: fmt.Sprintf("it has %d subjobs; %d may be", len(d.SubJobs), max), TooMany: len(d.SubJobs)}
 	}
 	var g Graph
 	size := 0

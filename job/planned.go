@@ -8,7 +8,8 @@ import (
 )
 
 // Planned takes the planner's answer. One that cannot be used, or an err that is a *[BadPlanError], costs a plan attempt;
-// when the last one is gone, and with every other err, the job fails. The draft's usage counts in every case. An answer
+// when the last one is gone, and with every other err, the job fails; a plan that has more subjobs than the budget alone
+// allows makes it wait for a higher one instead. The draft's usage counts in every case. An answer
 // that nobody waits for any more, e.g. because the job is stopping, is thrown away.
 func (b *Board) Planned(d Draft, err error, now time.Time) {
 	now = stamp(now)
@@ -47,6 +48,9 @@ func (b *Board) answered(p *Planning, d Draft, err error, now time.Time) {
 		b.propose(p, d, now)
 	case !errors.As(err, &bad):
 		b.planFailed(p, "no plan could be made: "+err.Error(), now)
+	case p.Attempt >= b.Job.Policy.MaxPlanAttempts && bad.TooMany > b.mayPlan(p) && bad.TooMany <= p.room(b):
+		b.log(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
+		p.Attempt, p.Lesson, p.Needs = 0, "", bad.TooMany
 	case p.Attempt >= b.Job.Policy.MaxPlanAttempts:
 		b.log(now, Event{Kind: "plan_refused", SubJob: p.SubJob, Text: bad.Error()})
 		b.planFailed(p, fmt.Sprintf("no plan of %d could be used: %s", p.Attempt, bad.Error()), now)
@@ -91,14 +95,22 @@ func sameText(x, y string) bool {
 
 // mayPlan is how many subjobs a plan may have.
 func (b *Board) mayPlan(p *Planning) int {
-	left := MaxSubJobs - len(b.SubJobs)
+	may := p.room(b)
 	if limit := b.Job.Budget.SubJobs; limit > 0 {
-		left = min(left, int(min(limit-b.counted(), MaxSubJobs)))
+		may = min(may, int(min(limit-b.counted(), MaxSubJobs))-p.besides(b))
 	}
+	return max(may, 0)
+}
+
+// room is how many subjobs a plan may have whatever the budget is.
+func (p *Planning) room(b *Board) int { return max(MaxSubJobs-len(b.SubJobs)-p.besides(b), 0) }
+
+// besides is how many subjobs a plan is given that are not its own.
+func (p *Planning) besides(b *Board) int {
 	if p.SubJob == "" && b.Job.Policy.Synthesis != "" {
-		left--
+		return 1
 	}
-	return max(left, 0)
+	return 0
 }
 
 // counted are the subjobs that count for Budget.SubJobs: those that were begun, and those that wait to be.

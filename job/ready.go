@@ -71,6 +71,10 @@ func (b *Board) ask(w *Work, p purse, now time.Time) (short string) {
 		b.planFailed(plan, fmt.Sprintf("the job has all of the %d subjobs that it may have", MaxSubJobs), now)
 		return ""
 	}
+	if plan.Needs > may {
+		return fmt.Sprintf("subjobs: a plan has %d, and %d may be", plan.Needs, may)
+	}
+	plan.Needs = 0
 	plan.Attempt++
 	plan.Open = true
 	w.Plan = b.planRequest(plan, may)

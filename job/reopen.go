@@ -167,6 +167,9 @@ func (b *Board) recovered(r Recover, now time.Time) (learned bool) {
 			b.moveSubJob(s, StatusCreated, "")
 		}
 	}
+	for _, p := range b.Plans { // the planner may make do with fewer subjobs now
+		p.Needs = 0
+	}
 	if p := b.planning(); p != nil && p.Proposed == nil && r.Lesson != "" {
 		p.Lesson = ""
 		p.Lesson = b.note(r.Lesson)
