@@ -185,7 +185,7 @@ func (c *Client) UnpauseSchedule(ctx context.Context, r thread.SchedulePause) (t
 }
 
 // TriggerSchedule lets a schedule start a run now, paused or not, and beside runs of it that are open. It returns when the run has been
-// started, which Last is then, or after ten seconds. Errors: [thread.ErrNotFound], [thread.ErrNoServer].
+// started, which Last is then. Errors: [thread.ErrNotFound], [thread.ErrRunning] when nothing was started, [thread.ErrNoServer].
 func (c *Client) TriggerSchedule(ctx context.Context, id string) (thread.ScheduleView, error) {
 	return remote.Schedules{Threads: c.threads}.Trigger(ctx, id)
 }

@@ -36,7 +36,7 @@ func (a schedules) createCommand() *cobra.Command {
 		name: "schedule create",
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&f.Cron, "cron", "", "`FIELDS`: minute, hour, day of the month, month and day of the week, for instance '0 3 * * mon-fri'")
-			flags.DurationVar(&f.Every, "every", 0, "`TIME` between runs, from 1s on")
+			flags.DurationVar(&f.Every, "every", 0, "`TIME` between runs, from 1s on, in whole seconds")
 			flags.StringVar(&f.TimeZone, "timezone", "", "`ZONE` of --cron, for instance Europe/Berlin (default: UTC)")
 			flags.StringVar(&f.until, "until", "", "`TIME` at which it ends, for instance 2027-01-31T09:00:00Z (default: never)")
 			flags.StringVar(&f.input, "input", "", "input of each run as a `JSON` object, @FILE, or - for standard input (default: {})")
@@ -69,6 +69,8 @@ func (f *scheduleFlags) complete(ctx context.Context, a *app) (err error) {
 		return usagef("say when: --cron FIELDS or --every TIME")
 	case f.Every < 0 || f.Every > 0 && f.Every < time.Second:
 		return usagef("--every %v is below 1s", f.Every)
+	case f.Every%time.Second != 0:
+		return usagef("--every %v is not a number of whole seconds", f.Every)
 	case f.CatchUp < 0 || f.CatchUp > 0 && f.CatchUp < 10*time.Second:
 		return usagef("--catch-up %v is below 10s", f.CatchUp)
 	case f.TimeZone != "" && f.Cron == "":
@@ -194,11 +196,6 @@ func (a schedules) triggerCommand() *cobra.Command {
 		name: "schedule trigger",
 		run: func(ctx context.Context, args []string) error {
 			return call(ctx, a.app, func(svc service) (thread.ScheduleView, error) { return svc.TriggerSchedule(ctx, args[0]) }, func(v thread.ScheduleView) {
-				if v.Last == nil {
-					a.Printf("told  %s\n", screen.Clean(v.ID))
-					a.next("list", "--graph", v.Graph)
-					return
-				}
 				a.Printf("begun  %s\n", screen.Clean(v.Last.Thread))
 				a.next("show", v.Last.Thread)
 			})

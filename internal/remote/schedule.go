@@ -70,6 +70,8 @@ func checkSchedule(r *thread.ScheduleRequest) error {
 		return badSchedule(*r, "say when: by a cron of five fields, or by a time between runs")
 	case r.Every != 0 && r.Every < leastEvery:
 		return badSchedule(*r, "%v between runs is below %v", r.Every, leastEvery)
+	case r.Every%time.Second != 0:
+		return badSchedule(*r, "%v between runs is no number of whole seconds", r.Every)
 	case r.CatchUp < leastCatchUp:
 		return badSchedule(*r, "a run that is begun %v late at most: the least is %v", r.CatchUp, leastCatchUp)
 	case !known:
@@ -238,33 +240,61 @@ func (s Schedules) noted(ctx context.Context, r thread.SchedulePause, do func(h 
 
 // begunWithin is how long is waited for the run that a schedule is told to begin now, looking each time after lookEvery.
 const (
-	begunWithin = 10 * time.Second
+	begunWithin = 30 * time.Second
 	lookEvery   = 100 * time.Millisecond
 )
 
-// Trigger lets a schedule begin a run now, beside those that are open, and returns the schedule when it has: Last is that run, or the
-// one before when it has not begun within ten seconds.
+// Trigger lets a schedule begin a run now, beside those that are open, and returns the schedule when it has: Last is that run. The
+// server names a run by the second that it begins in, and drops a second one of that name: a trigger waits until that second is over, and
+// fails where another one was first all the same.
 func (s Schedules) Trigger(ctx context.Context, id string) (thread.ScheduleView, error) {
 	before, err := s.described(ctx, id)
 	if err != nil {
 		return before, err
 	}
+	if err := awaitTime(ctx, secondAfter(before)); err != nil {
+		return before, err
+	}
 	if err := s.handle(ctx, id).Trigger(ctx, client.ScheduleTriggerOptions{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL}); err != nil {
 		return before, s.explained(err, id)
 	}
-	late := time.After(begunWithin)
+	late := time.Now().Add(begunWithin)
 	for {
 		now, err := s.described(ctx, id)
 		if err != nil || now.Last != nil && (before.Last == nil || now.Last.Thread != before.Last.Thread) {
 			return now, err
 		}
-		select {
-		case <-time.After(lookEvery):
-		case <-late:
-			return now, nil
-		case <-ctx.Done():
-			return now, ctx.Err()
+		if time.Now().After(late) {
+			return now, &thread.Error{Kind: thread.ErrRunning, Message: fmt.Sprintf("schedule %s has begun nothing within %v: it may have begun a run in the same second, or the server is busy",
+				strconv.Quote(calendar.Clip(id)), begunWithin), Do: "Look at its runs, and try again", Command: []string{"list", "--graph", now.Graph}}
 		}
+		if err := awaitTime(ctx, time.Now().Add(lookEvery)); err != nil {
+			return now, err
+		}
+	}
+}
+
+// secondAfter is when the second is over that names the last run of a schedule, zero for none. The server's clock may be another one, so
+// it is no later than a second from now.
+func secondAfter(v thread.ScheduleView) time.Time {
+	if v.Last == nil {
+		return time.Time{}
+	}
+	named, err := time.Parse(time.RFC3339, strings.TrimPrefix(v.Last.Thread, v.Thread+"-"))
+	over := named.Add(time.Second)
+	if soon := time.Now().Add(time.Second); err != nil || over.After(soon) {
+		return soon
+	}
+	return over
+}
+
+// awaitTime waits until a time.
+func awaitTime(ctx context.Context, at time.Time) error {
+	select {
+	case <-time.After(time.Until(at)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -3,7 +3,6 @@ package thread_test
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"testing"
 	"time"
 
@@ -35,14 +34,6 @@ func TestTheInputOfAScheduleIsItsThreads(t *testing.T) {
 	require.NoError(t, err)
 	v, err := s.Client.TriggerSchedule(t.Context(), name)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { // that waits for the run, but not for long
-		all, err := s.Client.Schedules(t.Context(), 1000)
-		require.NoError(t, err)
-		if at := slices.IndexFunc(all, func(one thread.ScheduleView) bool { return one.ID == name }); v.Last == nil && at >= 0 {
-			v = all[at]
-		}
-		return v.Last != nil
-	}, time.Minute, 50*time.Millisecond)
 	run := g.Thread(s.Client, v.Last.Thread)
 	rig.AwaitFinished(t, run)
 	require.Equal(t, []string{large, "a"}, rig.LogOf(t, run))
