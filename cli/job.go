@@ -110,7 +110,7 @@ func (a jobs) submitCommand() *cobra.Command {
 			flags.StringVar(&f.goal, "goal", "", "`TEXT` of what is to be done; - for standard input; at most 8 KiB")
 			flags.StringVar(&f.goalFile, "goal-file", "", "`FILE` with the goal")
 			flags.StringVar(&f.context, "context", "", "`TEXT`, @FILE, or - of what is known already; at most 32 KiB")
-			flags.StringVar(&j.ID, "id", "", "`ID` of the job, at most 64 bytes (default: the leader's name and a random part)")
+			flags.StringVar(&j.ID, "id", "", "`ID` of the job, at most 64 bytes (default: the leader's name and a random part, of a --request-id always the same)")
 			flags.StringVar(&j.Expert, "expert", "", "`NAME` of the expert who does the whole job, without a plan")
 			flags.StringVar(&j.Policy.Synthesis, "synthesis", "", "`NAME` of the expert who makes one answer of the last outputs")
 			choiceVar(flags, &j.Policy.Approve, "approve", "", []string{"first", "all"}, "`WHICH` plans a person decides on: first or all (default: none)")
@@ -165,11 +165,14 @@ func (a jobs) completeJob(ctx context.Context, f *submitFlags) (err error) {
 	case f.context == "-" && (f.goal == "-" || f.goal == "" && f.goalFile == ""):
 		return usagef("the goal and --context cannot both come from standard input")
 	}
-	if j.ID == "" {
+	if j.Budget, err = f.budget.budget(); err == nil {
+		err = checkGraphName(f.Leader)
+	}
+	if j.ID == "" && f.RequestID == "" { // else the id follows from that of the request
 		j.ID = a.newThread(f.Leader)
 	}
-	if j.Budget, err = f.budget.budget(); err == nil {
-		err = cmp.Or(checkGraphName(f.Leader), checkJob(j.ID))
+	if err == nil && j.ID != "" {
+		err = checkJob(j.ID)
 	}
 	if err != nil {
 		return err

@@ -3,9 +3,12 @@ package remote
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -168,6 +171,9 @@ func (c *Jobs) storedOutput(ctx context.Context, at job.Reference) (string, erro
 
 // SubmitJob begins a job.
 func (c *Jobs) SubmitJob(ctx context.Context, r thread.SubmitJob) (job.View, error) {
+	if r.Job.ID == "" && r.RequestID != "" {
+		r.Job.ID = jobOfRequest(r.Leader, r.RequestID)
+	}
 	r.Job.ID, r.RequestID = cmp.Or(r.Job.ID, thread.NewID(r.Leader)), cmp.Or(r.RequestID, uuid.NewString())
 	if len(r.RequestID) > thread.MaxID {
 		return job.View{}, &thread.Error{Kind: thread.ErrBadInput, Graph: r.Leader,
@@ -190,6 +196,16 @@ func (c *Jobs) SubmitJob(ctx context.Context, r thread.SubmitJob) (job.View, err
 		return job.View{}, err
 	}
 	return c.jobView(last, board.View(time.Now())), nil
+}
+
+// jobOfRequest is the id of the job that a request begins which names none: always the same, so that the request can be repeated.
+func jobOfRequest(leader, request string) string {
+	sum := sha256.Sum256([]byte(leader + "\x00" + request))
+	digits := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
+	if id := leader + "-" + digits; len(id) <= job.MaxID {
+		return id
+	}
+	return "job-" + digits
 }
 
 // submittedBefore is the view of a job that this very request began, or why there cannot be another one of its id.

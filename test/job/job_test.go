@@ -161,6 +161,22 @@ func TestSubmitTwice(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestARequestThatNamesNoJob: a repetition is the job that the first one has begun.
+func TestARequestThatNamesNoJob(t *testing.T) {
+	s := newSteered(t)
+	request := thread.SubmitJob{Leader: "lead", RequestID: testserver.Queue(t), Job: job.Job{Goal: "go"}}
+	first, err := s.SubmitJob(t.Context(), request)
+	require.NoError(t, err)
+	require.Regexp(t, "^lead-[a-z2-7]{26}$", first.ID)
+	again, err := s.SubmitJob(t.Context(), request)
+	require.NoError(t, err)
+	require.Equal(t, first.ID, again.ID)
+	request.RequestID += "-other"
+	other, err := s.SubmitJob(t.Context(), request)
+	require.NoError(t, err)
+	require.NotEqual(t, first.ID, other.ID)
+}
+
 // TestJobsAndInbox: questions of experts and of the job itself are in the inbox and with the job, and lists know it.
 func TestJobsAndInbox(t *testing.T) {
 	s := newSteered(t)
