@@ -25,6 +25,7 @@ type jobFollow struct {
 	asks chan thread.View   // attempts that wait for people
 	open map[string]bool    // attempts under way, by thread: whether they wait for people
 	told map[[2]string]bool // questions that were shown, by thread and id
+	last int64              // the event behind which the job waits, 0 when it is not known to
 	// looking counts the goroutines that read events and follow attempts: all have ended when the command does.
 	looking sync.WaitGroup
 }
@@ -92,8 +93,8 @@ func (f *jobFollow) run(ctx context.Context) error {
 	}
 }
 
-// event shows an event, and begins or ends the watch over an attempt. It reports whether the job waits for somebody, which
-// is asked anew: an event that says so may be an old one.
+// event shows an event, and begins or ends the watch over an attempt. It reports whether the job waits for somebody and all that
+// happened before was shown, which is asked anew: an event that says so may be an old one.
 func (f *jobFollow) event(ctx context.Context, e job.Event) (rests bool, err error) {
 	thread := job.AttemptThread(f.id, e.SubJob, e.Attempt)
 	switch {
@@ -113,11 +114,14 @@ func (f *jobFollow) event(ctx context.Context, e job.Event) (rests bool, err err
 		}
 		f.line(e.Time, strings.ReplaceAll(e.Kind, "_", " "), of, e.Text)
 	})
-	if e.Kind != "approving" && e.Kind != "over_budget" {
+	if e.Kind != "approving" && e.Kind != "over_budget" && (f.last == 0 || e.Seq < f.last) {
 		return false, nil
 	}
 	v, err := f.svc.Job(ctx, f.id)
-	return err == nil && v.Rests(), err
+	if f.last = 0; err == nil && v.Rests() {
+		f.last = v.LastEvent
+	}
+	return err == nil && v.Rests() && e.Seq >= v.LastEvent, err
 }
 
 // line shows one line of what happens.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -99,6 +100,51 @@ func TestFollowedAttemptsThatAsk(t *testing.T) {
 	for _, text := range []string{"asks         one  one?", "asks         two  two?", "finished     b"} {
 		if n := strings.Count(shown, text); n != 1 {
 			t.Errorf("%q is there %d times in\n%s", text, n, shown)
+		}
+	}
+}
+
+// past is a service with a job that waits behind its last event, or has ended with it.
+type past struct {
+	service
+	events []job.Event
+	now    job.View
+}
+
+func (s *past) FollowJob(ctx context.Context, _ string, _ int64) iter.Seq2[job.Event, error] {
+	return func(yield func(job.Event, error) bool) {
+		for _, e := range s.events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if !s.now.Status.Final() { // then there may be more
+			<-ctx.Done()
+		}
+	}
+}
+
+func (s *past) Job(context.Context, string) (thread.JobView, error) { return thread.JobView{View: s.now}, nil }
+
+// TestAFollowedJobThatWaitedBefore: what happened is shown up to where the job waits or has ended, not up to where it waited once.
+func TestAFollowedJobThatWaitedBefore(t *testing.T) {
+	events := []job.Event{{Seq: 1, Kind: "submitted"}, {Seq: 2, Kind: "approving"}, {Seq: 3, Kind: "approved"}, {Seq: 4, Kind: "over_budget"},
+		{Seq: 5, Kind: "stopping"}, {Seq: 6, Kind: "stopped"}}
+	for last, want := range map[int64]job.View{
+		4: {ID: "j", Status: job.StatusRunning, Phase: job.PhaseOverBudget, LastEvent: 4},
+		6: {ID: "j", Status: job.StatusStopped, LastEvent: 6},
+	} {
+		shown := &bytes.Buffer{}
+		app := newApp(nil, shown, shown, Program{})
+		app.program = "superstep"
+		err := (jobs{app}).follow(t.Context(), &past{events: events[:last], now: want}, "j")
+		if !errors.Is(err, statusExit(exitOfJob(want))) {
+			t.Errorf("it ended with %v", err)
+		}
+		for _, e := range events[:last] {
+			if !strings.Contains(shown.String(), strings.ReplaceAll(e.Kind, "_", " ")) {
+				t.Errorf("%s is missing in\n%s", e.Kind, shown)
+			}
 		}
 	}
 }
