@@ -91,8 +91,7 @@ func (c *server) explainQuery(err error, graph, threadID string) error {
 		return &thread.Error{Kind: thread.ErrNoWorker, Graph: graph, Thread: threadID, Cause: err,
 			Message: "the worker cannot show this run", Do: "Start a worker that serves its graph"}
 	case errors.As(err, &notReady):
-		return &thread.Error{Kind: thread.ErrNoWorker, Graph: graph, Thread: threadID,
-			Message: fmt.Sprintf("no worker can go on with thread %q", threadID), Do: "See why", Command: []string{"show", threadID}}
+		return stuck(c, threadID, err)
 	}
 	return c.explain(err, graph, threadID)
 }
@@ -259,9 +258,8 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 		tooMany  *serviceerror.ResourceExhausted
 	)
 	switch {
-	case errors.As(err, &notReady): // its workflow task fails, again and again
-		return &thread.Error{Kind: thread.ErrNoWorker, Thread: threadID, Cause: err,
-			Message: fmt.Sprintf("no worker can go on with thread %q", threadID), Do: "See why", Command: []string{"show", threadID}}
+	case errors.As(err, &notReady):
+		return stuck(c, threadID, err)
 	case errors.As(err, &tooMany):
 		return &thread.Error{Kind: thread.ErrBusy, Thread: threadID, Cause: err, Do: "Send it again",
 			Message: fmt.Sprintf("the server takes no more messages for thread %q at the moment", threadID)}

@@ -16,6 +16,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"superstep.dev/internal/codec"
 	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -208,4 +209,32 @@ var closedStatuses = map[enumspb.WorkflowExecutionStatus]thread.Status{
 
 func statusOf(s enumspb.WorkflowExecutionStatus) thread.Status {
 	return cmp.Or(closedStatuses[s], thread.StatusRunning)
+}
+
+// newestEvents are a run's last events, newest first.
+func (c *server) newestEvents(ctx context.Context, last *lastRun) ([]*historypb.HistoryEvent, error) {
+	page, err := c.service.GetWorkflowExecutionHistoryReverse(ctx,
+		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: c.cfg.Namespace, MaximumPageSize: newestPage,
+			Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},
+		})
+	return page.GetHistory().GetEvents(), err
+}
+
+// newestPage is enough to find what just happened: a cancelled run ends a few events after the request, plus those of
+// the tasks that were under way.
+const newestPage = 200
+
+// lastTaskFailure returns why the run's workflow task fails, from the newest page of its history.
+func (c *server) lastTaskFailure(ctx context.Context, last *lastRun) (string, error) {
+	events, err := c.newestEvents(ctx, last)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range events {
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
+			return codec.Message(c.cfg.DataConverter, e.GetWorkflowTaskFailedEventAttributes().GetFailure()), nil
+		}
+	}
+	return "", nil
 }

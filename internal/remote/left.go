@@ -8,7 +8,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"superstep.dev/internal/codec"
 	"superstep.dev/internal/runtime"
@@ -128,20 +127,6 @@ func (c *reader) cancelReason(ctx context.Context, last *lastRun) string {
 	}
 	return unsaid
 }
-
-// newestEvents are a run's last events, newest first.
-func (c *server) newestEvents(ctx context.Context, last *lastRun) ([]*historypb.HistoryEvent, error) {
-	page, err := c.service.GetWorkflowExecutionHistoryReverse(ctx,
-		&workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-			Namespace: c.cfg.Namespace, MaximumPageSize: newestPage,
-			Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID},
-		})
-	return page.GetHistory().GetEvents(), err
-}
-
-// newestPage is enough to find what just happened: a cancelled run ends a few events after the request, plus those of
-// the tasks that were under way.
-const newestPage = 200
 
 // storedResult reads the result of a leader's expert where its run stored it.
 func (c *reader) storedResult(ctx context.Context, last *lastRun) (protocol.GraphResult, error) {

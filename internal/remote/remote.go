@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/internal/attributes"
 	"superstep.dev/internal/history"
+	"superstep.dev/job"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live"
 	"superstep.dev/thread/storage"
@@ -162,4 +164,24 @@ func (c *server) decode(payloads *commonpb.Payloads, into any) error {
 		return unreadablePayload("", err)
 	}
 	return nil
+}
+
+// stuck is the error of a run whose workflow task fails, again and again. Why it does is shown of a thread; of a job nothing can be shown
+// without a worker, so that the reason is said here.
+func stuck(c *server, threadID string, cause error) error {
+	e := &thread.Error{Kind: thread.ErrNoWorker, Thread: threadID, Cause: cause,
+		Message: fmt.Sprintf("no worker can go on with thread %q", threadID), Do: "See why", Command: []string{"show", threadID}}
+	id := job.Of(threadID)
+	if id == "" || threadID != job.WorkflowID(id) {
+		return e
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), troubleWithin)
+	defer cancel()
+	e.Message, e.Do, e.Command = fmt.Sprintf("no worker can go on with job %q", id), "Start a worker that can", []string{"worker"}
+	if last, err := c.lastOf(ctx, threadID, protocol.LeaderWorkflow); err == nil && last != nil {
+		if why, err := c.lastTaskFailure(ctx, last); err == nil && why != "" {
+			e.Cause, e.Message = nil, e.Message+": "+why
+		}
+	}
+	return e
 }

@@ -174,17 +174,3 @@ func (c *reader) problem(ctx context.Context, last *lastRun) (string, error) {
 	}
 	return "", nil
 }
-
-// lastTaskFailure returns why the run's workflow task fails, from the newest page of its history.
-func (c *reader) lastTaskFailure(ctx context.Context, last *lastRun) (string, error) {
-	events, err := c.newestEvents(ctx, last)
-	if err != nil {
-		return "", err
-	}
-	for _, e := range events {
-		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED {
-			return codec.Message(c.cfg.DataConverter, e.GetWorkflowTaskFailedEventAttributes().GetFailure()), nil
-		}
-	}
-	return "", nil
-}
