@@ -158,7 +158,7 @@ func (a jobs) completeJob(ctx context.Context, f *submitFlags) (err error) {
 	switch {
 	case f.Leader == "":
 		return usagef("--leader is missing: who is to do it?")
-	case j.Policy.MaxParallel < 0 || j.Policy.MaxParallel > 100:
+	case j.Policy.MaxParallel < 0 || j.Policy.MaxParallel > 100 || j.Policy.MaxParallel == 0 && f.budget.given("max-parallel"):
 		return usagef("--max-parallel %d is not between 1 and 100", j.Policy.MaxParallel)
 	case f.goal != "" && f.goalFile != "":
 		return usagef("--goal and --goal-file exclude each other")

@@ -196,9 +196,11 @@ type budgetFlags struct {
 	tokens, writes, subjobs, attempts int64
 	usd                               float64
 	time                              time.Duration
+	given                             func(name string) bool
 }
 
 func (f *budgetFlags) register(flags *pflag.FlagSet) {
+	f.given = flags.Changed
 	flags.Int64Var(&f.tokens, "tokens", 0, "at most `N` tokens")
 	flags.Float64Var(&f.usd, "usd", 0, "at most `N` dollars")
 	flags.Int64Var(&f.writes, "writes", 0, "at most `N` writes to the outside")
@@ -219,6 +221,14 @@ func (f *budgetFlags) budget() (job.Budget, error) {
 		return job.Budget{}, usagef("--usd %v is not between 0 and %.0f", f.usd, maxUSD)
 	case f.time < 0 || f.time%time.Second != 0:
 		return job.Budget{}, usagef("--time %v is not a number of whole seconds", f.time)
+	}
+	for _, l := range []struct {
+		flag string
+		zero bool
+	}{{"tokens", f.tokens == 0}, {"usd", f.usd == 0}, {"writes", f.writes == 0}, {"subjobs", f.subjobs == 0}, {"attempts", f.attempts == 0}, {"time", f.time == 0}} {
+		if l.zero && f.given(l.flag) {
+			return job.Budget{}, usagef("--%s 0 is no limit: leave it out for none", l.flag)
+		}
 	}
 	return job.Budget{Tokens: f.tokens, MicroUSD: int64(math.Round(f.usd * 1e6)), Writes: f.writes, SubJobs: f.subjobs,
 		Attempts: f.attempts, Seconds: int64(f.time / time.Second)}, nil
