@@ -124,7 +124,9 @@ func (s *past) FollowJob(ctx context.Context, _ string, _ int64) iter.Seq2[job.E
 	}
 }
 
-func (s *past) Job(context.Context, string) (thread.JobView, error) { return thread.JobView{View: s.now}, nil }
+func (s *past) Job(context.Context, string) (thread.JobView, error) {
+	return thread.JobView{View: s.now}, nil
+}
 
 // TestAFollowedJobThatWaitedBefore: what happened is shown up to where the job waits or has ended, not up to where it waited once.
 func TestAFollowedJobThatWaitedBefore(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,10 @@ func (c *Jobs) Job(ctx context.Context, id string) (thread.JobView, error) {
 		return thread.JobView{}, err
 	}
 	waiting, err := c.jobQuestions(ctx, id)
+	// The index is a moment behind: what the job itself asks no more is known from the job.
+	waiting = slices.DeleteFunc(waiting, func(i thread.InboxItem) bool {
+		return i.Thread == last.thread && v.Phase != job.PhaseApproving && v.Phase != job.PhaseOverBudget
+	})
 	return thread.JobView{View: c.jobView(last, v), Waiting: waiting}, err
 }
 

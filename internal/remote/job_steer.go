@@ -69,8 +69,12 @@ func (c *Jobs) RaiseBudget(ctx context.Context, id string, b job.Budget) (job.Vi
 // steerRunning is steer for what a job that has ended never takes.
 func (c *Jobs) steerRunning(ctx context.Context, id, update string, arg any) (job.View, error) {
 	return c.steer(ctx, id, update, arg, func(b *job.Board, _ time.Time) error {
-		return &thread.Error{Kind: thread.ErrBadInput, Thread: job.WorkflowID(id), Message: fmt.Sprintf("job %q is %s", id, b.Status),
+		e := &thread.Error{Kind: thread.ErrBadInput, Thread: job.WorkflowID(id), Message: fmt.Sprintf("job %q is %s", id, b.Status),
 			Do: "Recover it first", Command: []string{"job", "recover", id}}
+		if b.Status == job.StatusFinished { // which is not recovered
+			e.Do, e.Command = "See what it has made", []string{"job", "answer", id}
+		}
+		return e
 	})
 }
 

@@ -161,6 +161,38 @@ func TestSubmitTwice(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestADecidedPlanIsAskedNoMore: not even where the server's index still has the question.
+func TestADecidedPlanIsAskedNoMore(t *testing.T) {
+	s := newSteered(t)
+	s.hold.Store(true)
+	id := s.submit(job.Job{Goal: "go", Policy: job.Policy{Approve: "first"}})
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		v, err := s.Job(t.Context(), id)
+		assert.NoError(c, err)
+		assert.Len(c, v.Waiting, 1)
+	}, 2*time.Minute, 20*time.Millisecond)
+	_, err := s.DecidePlan(t.Context(), id, job.Decision{PlanVersion: 1, Verdict: "approve"})
+	require.NoError(t, err)
+	v, err := s.Job(t.Context(), id)
+	require.NoError(t, err)
+	require.Empty(t, v.Waiting)
+	s.hold.Store(false)
+	_, err = s.StopJob(t.Context(), id, job.Halt{})
+	require.NoError(t, err)
+}
+
+// TestAFinishedJobIsToldNothing: and nobody is sent to recover it, which would be refused.
+func TestAFinishedJobIsToldNothing(t *testing.T) {
+	s := newSteered(t)
+	id := s.submit(job.Job{Goal: "go"})
+	_, err := s.JobAnswer(t.Context(), id)
+	require.NoError(t, err)
+	_, err = s.RetrySubJob(t.Context(), id, "p1-1", "")
+	var refused *thread.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, []string{"job", "answer", id}, refused.Command)
+}
+
 // TestARequestThatNamesNoJob: a repetition is the job that the first one has begun.
 func TestARequestThatNamesNoJob(t *testing.T) {
 	s := newSteered(t)
