@@ -60,7 +60,7 @@ func TestBreakpointsOfOneRunReplaceTheGraphs(t *testing.T) {
 		"empty is none":  {[]superstep.RunOption{superstep.WithBreakpoints([]string{}, nil)}, thread.StatusFinished, []string{"a", "b", "c"}},
 		"others":         {[]superstep.RunOption{superstep.WithBreakpoints([]string{"c"}, nil)}, thread.StatusStopped, []string{"a", "b"}},
 		"after":          {[]superstep.RunOption{superstep.WithBreakpoints([]string{}, []string{"a"})}, thread.StatusStopped, []string{"a"}},
-		"all":            {[]superstep.RunOption{superstep.WithBreakpoints([]string{superstep.All}, nil)}, thread.StatusStopped, nil},
+		"all":            {[]superstep.RunOption{superstep.WithBreakpoints([]string{superstep.All}, nil)}, thread.StatusStopped, []string{}},
 		"the last wins":  {[]superstep.RunOption{superstep.WithBreakpoints([]string{"b"}, nil), superstep.WithBreakpoints([]string{}, nil)}, thread.StatusFinished, []string{"a", "b", "c"}},
 		"nil after list": {[]superstep.RunOption{superstep.WithBreakpoints(nil, []string{"c"})}, thread.StatusStopped, []string{"a"}},
 	}
