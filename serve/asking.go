@@ -200,6 +200,7 @@ func (s *Server) waitRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	defer a.read(s)()
 	at, end := a.location(), make(chan outcome, 1)
 	go func() { // a run that ends at once is asked for and waited for in one
 		err := a.begin(r.Context(), s, record.StageEnded)
@@ -210,6 +211,25 @@ func (s *Server) waitRun(w http.ResponseWriter, r *http.Request) error {
 		end <- untilOver(r.Context(), s.records, a.thread, a.run.ID)
 	}()
 	return s.awaitValues(w, r, at, a.run.ID, end, func() { a.leave(s) })
+}
+
+// read says that the caller reads what the run has led to, and that a thread that is only for the run stays until then. The caller has
+// read when the function that it returns is called.
+func (a *asking) read(s *Server) (done func()) {
+	if a.run.Read = a.run.Forget; !a.run.Read {
+		return func() {}
+	}
+	id := a.thread.ID
+	return func() {
+		go func() { // the caller has what it has asked for
+			ctx, stop := context.WithTimeout(context.Background(), leaving)
+			defer stop()
+			_, err := s.records.Remove(ctx, id, a.run.ID)
+			if err != nil && !errors.Is(err, record.ErrMissing) && !errors.Is(err, record.ErrBusy) { // its caller may have left before the end
+				s.log.Warnw("the thread of a run that has ended is deleted later", "thread", id, "error", err)
+			}
+		}()
+	}
 }
 
 // outcome is a thread whose run has ended.

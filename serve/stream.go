@@ -48,11 +48,15 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if body.AfterSeconds > 0 {
 		stage = "" // the stream says meanwhile that it is there
 	}
-	a, err := s.ask(r, body, stage)
-	if err != nil && a != nil && gone(r.Context()) {
-		a.leave(s)
-	}
+	a, err := takenIn(r, s, body)
 	if err != nil {
+		return err
+	}
+	defer a.read(s)()
+	if err := a.begin(r.Context(), s, stage); err != nil {
+		if gone(r.Context()) {
+			a.leave(s)
+		}
 		return err
 	}
 	at := a.location()

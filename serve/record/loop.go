@@ -184,12 +184,20 @@ func (k *keeper) after(ctx workflow.Context, r Run) {
 			workflow.GetLogger(ctx).Warn("a webhook was not told of a run's end", "run", r.ID, "error", err)
 		}
 	}
-	if r.Forget && !k.thread.Busy() {
+	if r.Forget && r.Read {
+		if _, err := workflow.AwaitWithTimeout(ctx, readTime, func() bool { return k.thread.Run(r.ID) == nil || k.thread.Deleted }); err != nil {
+			return
+		}
+	}
+	if r.Forget && !k.thread.Busy() && !k.thread.Deleted {
 		if _, err := k.delete(ctx); err != nil {
 			workflow.GetLogger(ctx).Warn("a thread was not deleted", "error", err)
 		}
 	}
 }
+
+// readTime is how long whoever asked for a run has to read what it has led to.
+const readTime = 2 * time.Minute
 
 // failureOf is an activity's error as clients see it.
 func failureOf(err error) *Failure {

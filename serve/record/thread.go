@@ -108,8 +108,10 @@ type Run struct {
 	Begins bool `json:"begins,omitempty"`
 	// Webhook is where the end is told, "" for nowhere.
 	Webhook string `json:"webhook,omitempty"`
-	// Forget deletes the thread when the run has ended.
+	// Forget deletes the thread when the run has ended. With Read whoever asked for the run reads first what it has led to, and removes it
+	// then; one who has gone is not waited for any longer than a while.
 	Forget bool `json:"forget,omitempty"`
+	Read   bool `json:"read,omitempty"`
 	// Resumable says that its events have ids.
 	Resumable bool `json:"resumable,omitempty"`
 	// Wait is the stage that whoever asks for the run waits for.

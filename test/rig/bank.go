@@ -43,7 +43,9 @@ type Bank struct {
 }
 
 // NewBank is a bank that was asked nothing yet.
-func NewBank() *Bank { return &Bank{made: map[string]Transfer{}, undo: map[string]bool{}, gone: map[string]bool{}} }
+func NewBank() *Bank {
+	return &Bank{made: map[string]Transfer{}, undo: map[string]bool{}, gone: map[string]bool{}}
+}
 
 func (b *Bank) call(what string) error {
 	b.mu.Lock()

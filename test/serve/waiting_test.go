@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,28 @@ func TestWhoWaitsMayGo(t *testing.T) {
 	require.Equal(t, 409, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "tells", "input": object{}, "multitask_strategy": "reject"}, nil))
 	s.upto(2)
 	w.eventually("the last one ends", func() bool { return w.statuses(id)[0] == "success" })
+}
+
+// Who waits long for a run of its own is told what it has led to, and its thread is gone then.
+func TestWhoWaitsLongIsToldAll(t *testing.T) {
+	w := newWorld(t)
+	s := newSpeaker(w)
+	resp, err := w.posts(t.Context(), "/runs/wait", object{"assistant_id": "tells", "input": s.input(1)})
+	require.NoError(t, err)
+	require.Equal(t, 200, resp.StatusCode)
+	_, err = io.ReadFull(resp.Body, make([]byte, 5)) // longer than the record itself waits
+	require.NoError(t, err)
+	s.upto(2)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	var values object
+	require.NoError(t, json.Unmarshal(text, &values))
+	require.NotContains(t, values, "__error__")
+	require.NotEmpty(t, values)
+	thread, _, found := strings.Cut(resp.Header.Get("Location"), "/runs/")
+	require.True(t, found)
+	w.eventually("its thread is gone", func() bool { return w.ask("GET", thread, nil, nil) == 404 })
 }
 
 // A stream of a run that was put off begins at once, and its client may go.
