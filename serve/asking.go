@@ -200,7 +200,7 @@ func (s *Server) waitRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer a.read(s)()
+	defer a.keepThread(s)()
 	at, end := a.location(), make(chan outcome, 1)
 	go func() { // a run that ends at once is asked for and waited for in one
 		err := a.begin(r.Context(), s, record.StageEnded)
@@ -213,9 +213,8 @@ func (s *Server) waitRun(w http.ResponseWriter, r *http.Request) error {
 	return s.awaitValues(w, r, at, a.run.ID, end, func() { a.leave(s) })
 }
 
-// read says that the caller reads what the run has led to, and that a thread that is only for the run stays until then. The caller has
-// read when the function that it returns is called.
-func (a *asking) read(s *Server) (done func()) {
+// keepThread keeps a thread that is only for the run until the caller has read what the run has led to: then done is called.
+func (a *asking) keepThread(s *Server) (done func()) {
 	if a.run.Read = a.run.Forget; !a.run.Read {
 		return func() {}
 	}

@@ -52,7 +52,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer a.read(s)()
+	defer a.keepThread(s)()
 	if err := a.begin(r.Context(), s, stage); err != nil {
 		if gone(r.Context()) {
 			a.leave(s)

@@ -185,7 +185,7 @@ func (k *keeper) after(ctx workflow.Context, r Run) {
 		}
 	}
 	if r.Forget && r.Read {
-		if _, err := workflow.AwaitWithTimeout(ctx, readTime, func() bool { return k.thread.Run(r.ID) == nil || k.thread.Deleted }); err != nil {
+		if _, err := workflow.AwaitWithTimeout(ctx, readTime, func() bool { return k.thread.Run(r.ID) == nil || k.thread.Deleted || k.thread.Busy() }); err != nil {
 			return
 		}
 	}

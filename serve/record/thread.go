@@ -109,7 +109,7 @@ type Run struct {
 	// Webhook is where the end is told, "" for nowhere.
 	Webhook string `json:"webhook,omitempty"`
 	// Forget deletes the thread when the run has ended. With Read whoever asked for the run reads first what it has led to, and removes it
-	// then; one who has gone is not waited for any longer than a while.
+	// then; one who has gone is waited for two minutes, or until the thread has another run.
 	Forget bool `json:"forget,omitempty"`
 	Read   bool `json:"read,omitempty"`
 	// Resumable says that its events have ids.
