@@ -147,11 +147,11 @@ func (r *Run) Drive(ctx context.Context) (graphadapter.RunResult, error) {
 	opts.Hold = r.hold
 	doubted := h.doubted
 	err := drive(ctx, r.program, r.loop, opts, inMemory{r.of.graph, r.of.id, r.opts, func() bool { return r.loop.Step() == doubted }})
-	if errors.Is(err, graphadapter.ErrSuperseded) {
-		return graphadapter.RunResult{}, err
-	}
 	if r.loop.Status() != pregel.StatusWaiting {
 		h.doubted = -1
+	}
+	if errors.Is(err, graphadapter.ErrSuperseded) {
+		return graphadapter.RunResult{}, err
 	}
 	h.thread = pregel.Newer(h.thread, r.thread)
 	h.past.Ended(0, r.loop.Status(), h.thread)
