@@ -204,13 +204,16 @@ func (c *Threads) notOfAJob(ctx context.Context, graph, id string) error {
 		return nil
 	}
 	e := &thread.Error{Kind: thread.ErrBadInput, Graph: graph, Thread: id,
-		Message: fmt.Sprintf("thread ids that start with %q are those of jobs and their attempts", job.WorkflowID("")), Do: "Take another id"}
+		Message: idsOfJobs, Do: "Take another id"}
 	if of, subjob := job.OfAttempt(id); subjob != "" {
 		e.Message = fmt.Sprintf("%q is an attempt of job %q, and the job's leader alone begins its runs and gives them input", id, of)
 		e.Do, e.Command = (&Jobs{c.reader}).doAgain(ctx, of, subjob)
 	}
 	return e
 }
+
+// idsOfJobs says which ids no thread of anybody else has.
+var idsOfJobs = fmt.Sprintf("thread ids that start with %q are those of jobs and their attempts", job.WorkflowID(""))
 
 // doAgain is how a subjob is done again, as the job stands.
 func (c *Jobs) doAgain(ctx context.Context, id, subjob string) (do string, command []string) {

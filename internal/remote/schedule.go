@@ -82,7 +82,7 @@ func checkSchedule(r *thread.ScheduleRequest) error {
 	}
 	r.Run.By = r.By
 	if strings.HasPrefix(r.Run.Thread, job.WorkflowID("")) {
-		return badSchedule(*r, "thread ids that start with %q are those of jobs and their attempts", job.WorkflowID(""))
+		return badSchedule(*r, "%s", idsOfJobs)
 	}
 	return runtime.CheckStart(runtime.Start{StartRequest: r.Run})
 }
