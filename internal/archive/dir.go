@@ -13,13 +13,17 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
-// What files of a directory of archives are called: THREAD.RUN.archive, and the proof that the thread was erased beside it.
+// What files of a directory of archives are called: THREAD.RUN.archive, the proof that the thread was erased beside it, and the file
+// that is locked while threads are archived into the directory.
 const (
 	ending      = ".archive"
 	proofEnding = ".erased.json"
 	partEnding  = ".part"
+	lockName    = "archives.lock"
 )
 
 const (
@@ -28,6 +32,26 @@ const (
 	// leftover is how old a file is that a process which died was writing.
 	leftover = time.Hour
 )
+
+// ErrLocked is the error of a directory that somebody else archives into.
+var ErrLocked = errors.New("another process archives into it")
+
+// Lock holds a directory for one who archives into it, this process or another, until it is released, and makes it if there is none.
+// Two at once would take each other's removals for their own and prove too little. The lock ends with the process, however that ends.
+// Its file stays: without it two processes could lock two files of one name.
+func Lock(dir string) (release func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(dir, lockName))
+	switch got, err := lock.TryLock(); {
+	case err != nil:
+		return nil, err
+	case !got:
+		return nil, ErrLocked
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
 
 // Path is the file of a thread whose newest run is the one with that id.
 func Path(dir, threadID, newest string) string {

@@ -31,11 +31,8 @@ type Writer struct {
 	values map[string]bool
 }
 
-// Create begins the file of a thread in a directory, which is made if there is none.
+// Create begins the file of a thread in a directory that is there: see [Lock].
 func Create(dir string, head Head) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
 	head.Format = format
 	path := Path(dir, head.Thread, head.Newest)
 	file, err := os.CreateTemp(dir, filepath.Base(path)+".*"+partEnding)

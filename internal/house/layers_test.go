@@ -137,7 +137,7 @@ var arrows = []arrow{
 	// Files of threads: histories and stored values as they were kept, and a Temporal client that is answered from them.
 	{
 		from: "internal/archive", ours: []string{"thread", "thread/storage"},
-		theirs: append([]string{"github.com/klauspost/compress/zstd", "google.golang.org/protobuf/..."}, temporal...),
+		theirs: append([]string{"github.com/gofrs/flock", "github.com/klauspost/compress/zstd", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	{
 		from: "thread/archive", ours: []string{"internal/archive", "thread", "thread/storage", "job"},

@@ -35,6 +35,13 @@ func Prune(ctx context.Context, c *Threads, r thread.PruneRequest) (thread.Pruni
 		return report, &thread.Error{Kind: thread.ErrBadInput, Message: "threads are archived before they are erased, and there is no directory for that",
 			Do: "Name one (Dir), or only look what would be pruned (DryRun)"}
 	}
+	if !r.DryRun {
+		release, err := archive.Lock(r.Dir)
+		if err != nil {
+			return report, unusable(r.Dir, err)
+		}
+		defer release()
+	}
 	all, err := toPrune(ctx, c, r)
 	if err != nil {
 		return report, c.explain(err, r.Graph, "")
@@ -126,7 +133,11 @@ func toPrune(ctx context.Context, c *Threads, r thread.PruneRequest) ([]string, 
 
 // unusable is the error of a directory that archives cannot be in.
 func unusable(dir string, err error) error {
-	return &thread.Error{Kind: thread.ErrBadInput, Message: fmt.Sprintf("the directory %q of archives cannot be used", dir), Cause: err, Do: "Name another one"}
+	do := "Name another one"
+	if errors.Is(err, archive.ErrLocked) {
+		do += ", or wait until that process has ended"
+	}
+	return &thread.Error{Kind: thread.ErrBadInput, Message: fmt.Sprintf("the directory %q of archives cannot be used", dir), Cause: err, Do: do}
 }
 
 // pruning prunes one thread, or one job.

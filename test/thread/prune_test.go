@@ -166,6 +166,25 @@ func TestPrunedThreadsAreRead(t *testing.T) {
 	require.ErrorContains(t, err, "archived")
 }
 
+// TestOneAtATimePrunesIntoADirectory: a second call would prove only what the first left it to remove. It is told so, and goes on behind it.
+func TestOneAtATimePrunesIntoADirectory(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	g := chatting()
+	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
+	turn(t, g.Thread(e.Client, "mine"), "a word", "an answer")
+	before, dir := e.ended("mine"), filepath.Join(t.TempDir(), "archives")
+	var meanwhile error
+	_, err := e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir, Done: func(thread.Pruned) {
+		_, meanwhile = e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
+	}})
+	require.NoError(t, err)
+	require.ErrorIs(t, meanwhile, thread.ErrBadInput)
+	require.ErrorContains(t, meanwhile, "another process archives into it")
+	_, err = e.Prune(t.Context(), thread.PruneRequest{Before: before, Dir: dir})
+	require.NoError(t, err)
+}
+
 // TestAPrunedJobIsRead: with its attempts, and with its answer, which lies in the histories of those.
 func TestAPrunedJobIsRead(t *testing.T) {
 	t.Parallel()
@@ -225,7 +244,7 @@ func TestAPruneThatIsInterrupted(t *testing.T) {
 		require.Less(t, interrupted, 100)
 	}
 	assert.GreaterOrEqual(t, interrupted, 5)
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "mine.*"))
 	require.NoError(t, err)
 	assert.Len(t, files, 2, "one archive, one proof: %v", files)
 	assert.Equal(t, was, lookAt(t, archivedClient(t, dir, superstep.ClientConfig{}), "mine"))
@@ -310,7 +329,7 @@ func TestAThreadThatGoesOnWhileItIsPruned(t *testing.T) {
 	report, err = e.Prune(t.Context(), thread.PruneRequest{Before: e.ended("mine"), Dir: dir})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"mine"}, prunedIn(report))
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "mine.*"))
 	require.NoError(t, err)
 	assert.Len(t, files, 4, "two archives, two proofs: %v", files)
 	over := archivedClient(t, dir, superstep.ClientConfig{})
