@@ -34,6 +34,7 @@ func (a jobs) listCommand() *cobra.Command {
 			flags.StringVar(&q.Leader, "leader", "", "only jobs of `LEADER`")
 			choiceVar(flags, &status, "status", "", of, "only jobs whose `STATUS` is "+screen.OneOf(of))
 			flags.IntVar(&q.Limit, "limit", usualListed, fmt.Sprintf("at most `N` jobs, up to %d", mostListed))
+			a.archived(flags)
 		},
 		run: func(ctx context.Context, _ []string) error {
 			q.Status = job.Status(strings.ToUpper(status))

@@ -97,6 +97,7 @@ func TestPrunedByTheCommandLine(t *testing.T) {
 	out = r.exits(6, r.superstep("history", large, "--archive", dir)) // the graph has a reducer of its own
 	require.Contains(t, out.stderr, "read it with the program that has the graph")
 	require.Contains(t, r.exits(0, r.superstep("job", "show", jobID, "--archive", dir)).stdout, "2/2 done")
+	require.Contains(t, r.exits(0, r.superstep("job", "list", "--archive", dir)).stdout, jobID)
 	require.Equal(t, answer, r.exits(0, r.superstep("job", "answer", jobID, "--archive", dir)).stdout)
 	require.Equal(t, len(all)+3, strings.Count(r.exits(0, r.superstep("list", "--archive", dir)).stdout, "finished"))
 	out = r.exits(4, r.superstep("show", waits, "--archive", dir))
