@@ -125,6 +125,23 @@ func TestWhatAJobSpendsIsCountedAndBounded(t *testing.T) {
 	r.begins("p1-b/1")
 }
 
+// A view is as old as the last thing that happened to its job. The time that the job has run since is added, none once it has ended.
+func TestAViewAtALaterMoment(t *testing.T) {
+	r := planned(t, job.Job{}, chain)
+	v := r.b.View(r.now)
+	later := v.Until(r.now.Add(time.Minute)).Until(r.now.Add(2 * time.Minute))
+	if at := r.now.Add(2 * time.Minute); later.Duration != v.Duration+2*time.Minute || later.Duration != r.b.View(at).Duration {
+		t.Fatalf("%+v", later)
+	}
+	if err := r.b.Fail(job.Halt{Reason: "enough"}, r.now); err != nil {
+		t.Fatal(err)
+	}
+	v = r.b.View(r.now)
+	if later := v.Until(r.now.Add(time.Minute)); later.Ended.IsZero() || later.Duration != v.Duration {
+		t.Fatalf("%+v", later)
+	}
+}
+
 // In Chat2Graph, a status that does not exist was a crash within the expert.
 func TestAnUnknownStatusIsAnExecutionErrorThatSaysSo(t *testing.T) {
 	r := planned(t, job.Job{}, chain)

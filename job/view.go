@@ -25,8 +25,9 @@ type View struct {
 	PlanVersion int       `json:"plan_version"`
 	Started     time.Time `json:"started,omitzero"`
 	Ended       time.Time `json:"ended,omitzero"`
-	// Duration is the time that the job has run, without the time that it was stopped.
+	// Duration is the time that the job has run, without the time that it was stopped, up to the moment At: now, or its end.
 	Duration time.Duration `json:"duration"`
+	At       time.Time     `json:"at,omitzero"`
 	Spent    Usage         `json:"spent,omitzero"`
 	Budget   Budget        `json:"budget,omitzero"`
 	// Finished of Total subjobs of the plan that counts are finished.
@@ -49,7 +50,10 @@ func (b *Board) View(now time.Time) View {
 	v := View{
 		ID: b.Job.ID, Goal: b.Job.Goal, Requester: b.Job.Requester, Status: b.Status, Phase: b.Phase, Reason: b.Reason,
 		PlanVersion: b.PlanVersion, Started: b.Started, Ended: b.Ended, Duration: b.worked(stamp(now)), Spent: b.Spent,
-		Budget: b.Job.Budget, Experts: b.assignable(), LastEvent: b.lastEvent(),
+		Budget: b.Job.Budget, Experts: b.assignable(), LastEvent: b.lastEvent(), At: stamp(now),
+	}
+	if !b.Ended.IsZero() {
+		v.At = b.Ended
 	}
 	if p := b.planning(); p != nil && p.Proposed != nil {
 		v.Proposed = &Draft{SubJobs: slices.Clone(p.Proposed.SubJobs)}
@@ -66,6 +70,14 @@ func (b *Board) View(now time.Time) View {
 		}
 	}
 	v.SubJobs = b.seen(order)
+	return v
+}
+
+// Until is the view at a later moment up to which nothing has happened but that time went by.
+func (v View) Until(now time.Time) View {
+	if by := stamp(now).Sub(v.At); by > 0 && v.Ended.IsZero() && !v.Started.IsZero() {
+		v.Duration, v.At = v.Duration+by, stamp(now)
+	}
 	return v
 }
 

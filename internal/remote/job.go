@@ -50,10 +50,11 @@ func (c *Jobs) Job(ctx context.Context, id string) (thread.JobView, error) {
 	return thread.JobView{View: c.jobView(last, v), Waiting: waiting}, err
 }
 
-// jobView completes a view by what the board does not know.
+// jobView completes a view by what the board does not know, and by the time that has gone by since a workflow task of the job made it:
+// for a workflow that only waits no time goes by.
 func (c *Jobs) jobView(last *lastRun, v job.View) job.View {
 	v.Leader = last.graph
-	return v
+	return v.Until(time.Now())
 }
 
 // theLastJob is the newest run of a job, which must exist.
