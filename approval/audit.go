@@ -23,7 +23,7 @@ const (
 	KindWithdrawn Kind = "withdrawn" // the question is not asked any more
 	KindUsed      Kind = "used"      // what was approved was done
 	KindNotUsed   Kind = "not_used"  // what was approved was refused right before it was to be done
-	KindLapsed    Kind = "lapsed"    // an approval, of several that are needed, was given too long ago to count
+	KindLapsed    Kind = "lapsed"    // an approval, of several that are needed, does not count any more: Code and Reason say why
 )
 
 // The kinds of what people and programs did to a run beside its approvals, and of what became of writes that were unclear.
@@ -175,10 +175,4 @@ func (c Chain) Ends(known Chain) error {
 		return &BrokenError{Seq: c.Count, Reason: "it is not the last one that was recorded"}
 	}
 	return nil
-}
-
-// Lapsed is the entry of an audit that says that the vote counts no more.
-func (v Vote) Lapsed(question string, a Action) Entry {
-	return Entry{Kind: KindLapsed, Question: question, Who: v.By, Verdict: v.Verdict, ParamsHash: a.ParamsHash, Token: v.Token,
-		KeyID: v.KeyID, Code: CodeLapsed, Reason: "it was given at " + stamp(v.At) + ", too long ago to count"}
 }

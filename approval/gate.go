@@ -82,6 +82,8 @@ type Ruling struct {
 	Need int `json:"need,omitempty"`
 	// ValidFor is how long an approval counts, in nanoseconds as JSON; 0 for ever.
 	ValidFor time.Duration `json:"valid_for,omitempty"`
+	// Revoked are the tokens' ids of earlier votes on the question whose keys do not count any more: see [Ruling.Standing].
+	Revoked []string `json:"revoked,omitempty"`
 	// Params are the parameters of an edit that is allowed, in the form of [ReplyCheck.Proposed]: what is asked about next.
 	Params json.RawMessage `json:"params,omitempty"`
 	// Pause is why the run is to be paused when the reply counts, "" for not at all.
@@ -300,17 +302,29 @@ func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
 	return r, nil
 }
 
-// Standing returns the votes that still count for a reply that the ruling is about, and those that were given too long
-// ago: with them the approval would have lapsed before it was given.
+// Standing returns the votes that still count for a reply that the ruling is about, and those that lapsed: they were given too
+// long ago, or with a key that was revoked since. With them the approval would not count when it is to be used.
 func (r Ruling) Standing(votes []Vote) (standing, lapsed []Vote) {
 	for _, v := range votes {
-		if isOver(v.At, r.ValidFor, r.At) {
+		if isOver(v.At, r.ValidFor, r.At) || r.revokes(v) {
 			lapsed = append(lapsed, v)
 		} else {
 			standing = append(standing, v)
 		}
 	}
 	return standing, lapsed
+}
+
+func (r Ruling) revokes(v Vote) bool { return slices.Contains(r.Revoked, v.Token) }
+
+// Lapsed is the entry of an audit that says that a vote counts no more: see [Ruling.Standing].
+func (r Ruling) Lapsed(v Vote, question string, a Action) Entry {
+	e := Entry{Kind: KindLapsed, Question: question, Who: v.By, Verdict: v.Verdict, ParamsHash: a.ParamsHash, Token: v.Token,
+		KeyID: v.KeyID, Code: CodeLapsed, Reason: "it was given at " + stamp(v.At) + ", too long ago to count"}
+	if r.revokes(v) {
+		e.Code, e.Reason = CodeRevoked, "it was given at "+stamp(v.At)+" with a key that does not count any more"
+	}
+	return e
 }
 
 // AsksAnew reports whether what was refused with that code, right before it was to be done, is asked about anew: the

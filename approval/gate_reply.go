@@ -12,7 +12,7 @@ import (
 // token, whose key signed it, its times, who the reply says that it is from, what it is bound to, and that it has not
 // counted before; that the approver is
 // among those who are asked, and has the permissions now; that the requester has them now; the tool's version; the
-// policy; that the approver has not voted before, unless that vote has lapsed. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
+// policy; that the approver has not voted before, unless that vote does not count any more. A rejection does no harm, so it is not held to the requester's permissions and the tool's version.
 //
 // A refusal is a Ruling, and so is a policy or directory that cannot be asked ([CodeUnavailable]). The error is that of
 // a context that is over.
@@ -59,13 +59,17 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return refuse(CodeToolVersion, "version %s of %s was asked about, and it is version %s now: ask anew",
 			quote(c.Action.ToolVersion), c.Action.Tool, quote(now))
 	}
+	votes, err := g.signed(ctx, c.Votes, r)
+	if err != nil {
+		return err
+	}
 	if err := g.decide(ctx, r, PolicyRequest{
 		Phase: PhaseAnswer, Thread: c.Thread, Graph: c.Graph, Node: c.Node, Action: c.Action, Verdict: c.Reply.Verdict,
-		Approver: approver, Requester: requester, Votes: c.Votes,
+		Approver: approver, Requester: requester, Votes: votes,
 	}); err != nil {
 		return err
 	}
-	standing, _ := r.Standing(c.Votes) // somebody whose approval has lapsed may give it again
+	standing, _ := r.Standing(votes) // somebody whose approval has lapsed may give it again
 	r.Params = proposed
 	return checkVotes(approver.Name, standing)
 }
@@ -267,6 +271,22 @@ func (g *Gate) voters(ctx context.Context, c UseCheck, r *Ruling, request Policy
 		}
 	}
 	return nil
+}
+
+// signed returns the votes of before whose keys count now, and sets which are revoked.
+func (g *Gate) signed(ctx context.Context, votes []Vote, r *Ruling) (count []Vote, err error) {
+	for _, v := range votes {
+		var refused *refusal
+		switch err := g.checkKey(ctx, v); {
+		case errors.As(err, &refused):
+			r.Revoked = append(r.Revoked, v.Token)
+		case err != nil:
+			return nil, err
+		default:
+			count = append(count, v)
+		}
+	}
+	return count, nil
 }
 
 // checkKey checks that the key which a vote was signed with was the voter's and active then. That is asked now, since a key

@@ -197,3 +197,23 @@ func TestUseOfWhatSilenceApproved(t *testing.T) {
 		require.Equal(t, step.allowed, r.Allowed, r.Reason)
 	}
 }
+
+// TestVotesAreRevokedWhileOthersAreAwaited: a vote whose key was taken away makes no quorum, is not among those that the policy sees, and
+// can be given again with another key.
+func TestVotesAreRevokedWhileOthersAreAwaited(t *testing.T) {
+	s := open(t)
+	stolen := voteOf("ana")
+	stolen.KeyID = "ana-stolen"
+	s.check.Votes = []approval.Vote{stolen, voteOf("bob")}
+	s.gate.Policy = policy(func(r approval.PolicyRequest) (approval.PolicyRuling, error) {
+		require.Equal(t, []approval.Vote{voteOf("bob")}, r.Votes)
+		return approval.PolicyRuling{Allowed: true}, nil
+	})
+	r, err := s.gate.Reply(t.Context(), s.check)
+	require.NoError(t, err)
+	require.True(t, r.Allowed, r.Reason)
+	standing, lapsed := r.Standing(s.check.Votes)
+	require.Equal(t, []approval.Vote{voteOf("bob")}, standing)
+	require.Equal(t, []approval.Vote{stolen}, lapsed)
+	require.Equal(t, approval.CodeRevoked, r.Lapsed(stolen, "q", s.check.Action).Code)
+}

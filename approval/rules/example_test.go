@@ -23,6 +23,7 @@ func Example() {
 		Tool: "payments.refund", Summary: "Refund 1200.00 of order 1815", Params: json.RawMessage(`{"order_id":"1815","amount":120000}`),
 		Requester: "cleo", Permissions: []string{"refund.write"}, Approvers: []string{"group:finance"},
 	}.Normal()
+	reply := approval.Reply{Verdict: approval.VerdictApprove}
 	var votes []approval.Vote
 	for _, who := range []string{"cleo", "rita", "bob", "bob", "ana"} {
 		signed, _ := signer.Sign(approval.Claims{
@@ -30,13 +31,13 @@ func Example() {
 		})
 		r, _ := gate.Reply(context.Background(), approval.ReplyCheck{
 			Thread: "t", Question: "q", Action: action, Asked: action.Approvers, Token: signed, Votes: votes,
-			Reply: approval.Reply{Verdict: approval.VerdictApprove},
+			Reply: reply,
 		})
 		if !r.Allowed {
 			fmt.Println(r.Code+":", r.Reason)
 			continue
 		}
-		votes = append(votes, approval.Vote{By: r.By, Token: r.Token, Verdict: approval.VerdictApprove, At: r.At})
+		votes = append(votes, r.Vote(reply))
 		fmt.Printf("%s approves, %d of %d\n", r.By, len(votes), r.Need)
 	}
 	// Output:

@@ -159,7 +159,7 @@ func (r *Run) vote(v *verified, i int, reply *AnswerReply, now time.Time) {
 	cast.By = by
 	standing, lapsed := ruling.Standing(p.Votes)
 	for _, v := range lapsed {
-		r.Note(now, v.Lapsed(question, o.action))
+		r.Note(now, ruling.Lapsed(v, question, o.action))
 	}
 	votes := append(standing, cast)
 	p.Votes = votes

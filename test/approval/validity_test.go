@@ -181,6 +181,46 @@ func TestVotesLapseWhileTheyAreTooFew(t *testing.T) {
 	})
 }
 
+// stolen are keys of which one was stolen up to a moment, once it is known: what was signed before does not count.
+type stolen struct {
+	approval.Keys
+	until atomic.Pointer[time.Time]
+}
+
+// Owner implements [approval.Keys].
+func (s *stolen) Owner(keyID string, at time.Time) (approval.Owner, error) {
+	if until := s.until.Load(); until != nil && at.Before(*until) {
+		return approval.Owner{}, &approval.TokenError{Code: approval.CodeRetiredKey, Key: keyID, Reason: "it was stolen"}
+	}
+	return s.Keys.Owner(keyID, at)
+}
+
+// TestVotesOfAStolenKeyWhileTheyAreTooFew: they make no quorum with a good one, and nobody is told that they do.
+func TestVotesOfAStolenKeyWhileTheyAreTooFew(t *testing.T) {
+	onBothDated(t, func(d *dated) {
+		keys := &stolen{Keys: d.gate.Keys}
+		d.gate.Keys = keys
+		shape := d.shape
+		d.shape = func(a *approval.Action) { shape(a); a.Quorum = 2 }
+		q := d.asks()
+		_, err := d.votes(q, "ann")
+		require.NoError(d.t, err)
+		d.pass(time.Minute)
+		known := d.gate.Now()
+		keys.until.Store(&known)
+		result, err := d.votes(q, "bob")
+		require.NoError(d.t, err)
+		require.Equal(d.t, thread.StatusWaiting, result.Status)
+		require.Equal(d.t, q.ID, result.Questions[0].ID)
+		require.Len(d.t, result.Questions[0].Approval.Votes, 1)
+		result, err = d.votes(q, "ann")
+		require.NoError(d.t, err)
+		require.Equal(d.t, thread.StatusFinished, result.Status)
+		require.Equal(d.t, []approval.Kind{approval.KindAsked, approval.KindVoted, approval.KindLapsed, approval.KindVoted,
+			approval.KindAnswered, approval.KindUsed}, audited(d.t, d.thread))
+	})
+}
+
 // quoteState is what a buyer knows.
 type quoteState struct {
 	Did superstep.List[string] `json:"did"`
