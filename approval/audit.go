@@ -176,3 +176,13 @@ func (c Chain) Ends(known Chain) error {
 	}
 	return nil
 }
+
+// Lapsed is the entry of an audit that says that a vote counts no more: see [Ruling.Standing].
+func (r Ruling) Lapsed(v Vote, question string, a Action) Entry {
+	e := Entry{Kind: KindLapsed, Question: question, Who: v.By, Verdict: v.Verdict, ParamsHash: a.ParamsHash, Token: v.Token,
+		KeyID: v.KeyID, Code: CodeLapsed, Reason: "it was given at " + stamp(v.At) + ", too long ago to count"}
+	if r.revokes(v) {
+		e.Code, e.Reason = CodeRevoked, "it was given at "+stamp(v.At)+" with a key that does not count any more"
+	}
+	return e
+}

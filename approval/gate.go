@@ -317,16 +317,6 @@ func (r Ruling) Standing(votes []Vote) (standing, lapsed []Vote) {
 
 func (r Ruling) revokes(v Vote) bool { return slices.Contains(r.Revoked, v.Token) }
 
-// Lapsed is the entry of an audit that says that a vote counts no more: see [Ruling.Standing].
-func (r Ruling) Lapsed(v Vote, question string, a Action) Entry {
-	e := Entry{Kind: KindLapsed, Question: question, Who: v.By, Verdict: v.Verdict, ParamsHash: a.ParamsHash, Token: v.Token,
-		KeyID: v.KeyID, Code: CodeLapsed, Reason: "it was given at " + stamp(v.At) + ", too long ago to count"}
-	if r.revokes(v) {
-		e.Code, e.Reason = CodeRevoked, "it was given at "+stamp(v.At)+" with a key that does not count any more"
-	}
-	return e
-}
-
 // AsksAnew reports whether what was refused with that code, right before it was to be done, is asked about anew: the
 // approval itself does not count any more, and another would.
 func (c Code) AsksAnew() bool { return oneOf(c, CodeLapsed, CodeRevoked) }

@@ -146,7 +146,7 @@ func (a answers) openApproval(ctx context.Context, svc service, threadID, id str
 // showCounted says what became of the reply, and returns the command that comes next.
 func (a answers) showCounted(reply thread.ResumeReply, f *replyFlags, others []thread.Question) (next []string) {
 	who, what, node := screen.By(reply.By), screen.Clean(reply.Question), screen.Clean(cmp.Or(reply.Node, "the run"))
-	next = nextOf(f.Thread, thread.StatusRunning, others)
+	next = nextOf(f.Thread, standing(reply.Paused), others)
 	switch {
 	case reply.Repeated:
 		a.Printf("repeated  %s  it was taken before, under the same id\n", what)
@@ -154,12 +154,14 @@ func (a answers) showCounted(reply thread.ResumeReply, f *replyFlags, others []t
 		a.Printf("counted   %s%s, %d of %d\n", what, who, reply.Votes, reply.Need)
 		next = []string{"question", f.Thread, reply.Question}
 	case f.Verdict == approval.VerdictApprove:
-		a.Printf("accepted  %s%s; %s continues\n", what, who, node)
+		a.Printf("accepted  %s%s; %s continues%s\n", what, who, node, whenUnpaused(reply.Paused))
 	case f.Verdict == approval.VerdictReject:
-		a.Printf("rejected  %s%s; %s continues without it\n", what, who, node)
+		a.Printf("rejected  %s%s; %s continues without it%s\n", what, who, node, whenUnpaused(reply.Paused))
 	default:
-		a.Printf("proposed  %s%s; %s asks anew, with these parameters\n", what, who, node)
-		next = []string{"question", f.Thread}
+		a.Printf("proposed  %s%s; %s asks anew, with these parameters%s\n", what, who, node, whenUnpaused(reply.Paused))
+		if next = []string{"question", f.Thread}; reply.Paused {
+			next = []string{"unpause", f.Thread}
+		}
 	}
 	return next
 }

@@ -75,7 +75,7 @@ func (a answers) resume(ctx context.Context, f *resumeFlags) error {
 		a.Show(reply, func() {
 			what := a.showTaken(reply, f)
 			rest := slices.DeleteFunc(slices.Clone(answerable(view)), func(q thread.Question) bool { return q.ID == what })
-			a.next(nextOf(f.Thread, thread.StatusRunning, rest)...)
+			a.next(nextOf(f.Thread, standing(reply.Paused), rest)...)
 		})
 		return nil
 	})
@@ -199,17 +199,33 @@ func (a answers) showTaken(reply thread.ResumeReply, f *resumeFlags) (what strin
 	case what == "":
 		a.Printf("resumed   %s\n", screen.Clean(f.Thread))
 	default:
-		a.Printf("accepted  %s%s\n", what, continues(reply.Node))
+		a.Printf("accepted  %s%s\n", what, continues(reply.Node, reply.Paused))
 	}
 	return what
 }
 
-// continues says which node goes on.
-func continues(node string) string {
+// continues says which node goes on, and whether a pause is to end first.
+func continues(node string, paused bool) string {
 	if node == "" {
 		return ""
 	}
-	return "  " + screen.Clean(node) + " continues"
+	return "  " + screen.Clean(node) + " continues" + whenUnpaused(paused)
+}
+
+// whenUnpaused says when what was taken has an effect: of a paused run, not at once.
+func whenUnpaused(paused bool) string {
+	if paused {
+		return " once the run is unpaused"
+	}
+	return ""
+}
+
+// standing is the status of a run that has taken something.
+func standing(paused bool) thread.Status {
+	if paused {
+		return thread.StatusPaused
+	}
+	return thread.StatusRunning
 }
 
 // questionIDs lists questions for a message: "q-41c9 (approval), q-4777 (review)".

@@ -61,11 +61,11 @@ func (a control) showEvent(reply thread.EventReply) {
 	case len(reply.Nodes) == 0:
 		a.Printf("kept    %s  nobody waits for it yet\n", name)
 	case len(reply.Nodes) > 1:
-		a.Printf("taken   %s  %s continue\n", name, screen.Clean(screen.List(reply.Nodes)))
+		a.Printf("taken   %s  %s continue%s\n", name, screen.Clean(screen.List(reply.Nodes)), whenUnpaused(reply.Paused))
 	default:
-		a.Printf("taken   %s%s\n", name, continues(reply.Nodes[0]))
+		a.Printf("taken   %s%s\n", name, continues(reply.Nodes[0], reply.Paused))
 	}
-	a.next("show", reply.Thread)
+	a.next(nextOf(reply.Thread, standing(reply.Paused), nil)...)
 }
 
 // maxUpdate bounds update --values, in bytes.

@@ -107,6 +107,8 @@ type ResumeReply struct {
 	// Votes are the approvals of the question so far, of the Need that it takes; 0 for other answers.
 	Votes int `json:"votes,omitempty"`
 	Need  int `json:"need,omitempty"`
+	// Paused says that nothing goes on with the answer before somebody unpauses the run.
+	Paused bool `json:"paused,omitempty"`
 }
 
 // ListQuery selects threads.

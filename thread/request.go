@@ -226,6 +226,8 @@ type EventReply struct {
 	Repeated bool `json:"repeated,omitempty"`
 	// Stored says that no worker took the event yet: it is stored, and counts as soon as one runs.
 	Stored bool `json:"stored,omitempty"`
+	// Paused says that nothing goes on with the event before somebody unpauses the run.
+	Paused bool `json:"paused,omitempty"`
 }
 
 // ScheduleRequest asks for runs of a graph by the calendar. Each run is a new thread, in lists and in the inbox as all others.

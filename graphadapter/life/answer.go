@@ -40,6 +40,8 @@ type AnswerReply struct {
 	Need    int             `json:"need,omitempty"`
 	Decided bool            `json:"decided,omitempty"`
 	Audit   *approval.Chain `json:"audit,omitempty"`
+	// Paused says that nothing goes on with the answer before somebody unpauses the run.
+	Paused bool `json:"paused,omitempty"`
 }
 
 func (a Answer) head() head { return head{nameAnswer, a.ID, a.By, a.Token} }

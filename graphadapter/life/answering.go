@@ -94,7 +94,7 @@ func eventOnly(q pregel.OpenQuestion) error {
 func (a Answer) take(r *Run, by Actor, now time.Time) any {
 	a.By = by.Name()
 	r.auditAnswers(by, a.All(), now)
-	reply := AnswerReply{Question: a.Question, Node: r.accept(a.ID, a.All(), now), Call: a.Call}
+	reply := AnswerReply{Question: a.Question, Node: r.accept(a.ID, a.All(), now), Call: a.Call, Paused: r.State.Paused != nil}
 	if r.State.Given = append(slices.Clip(r.State.Given), a.All()...); len(a.All()) == 0 {
 		r.Passed = true
 	}

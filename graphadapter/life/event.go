@@ -30,6 +30,8 @@ type EventReply struct {
 	// Repeated says that this very request had been taken before, by the Call of another name.
 	Repeated bool   `json:"repeated,omitempty"`
 	Call     string `json:"call,omitempty"`
+	// Paused says that nothing goes on with the event before somebody unpauses the run.
+	Paused bool `json:"paused,omitempty"`
 }
 
 func (e Event) head() head { return head{nameEvent, e.ID, e.By, e.Token} }
@@ -79,7 +81,7 @@ func (e Event) take(r *Run, by Actor, now time.Time) any {
 			KeptEvent{Name: e.Name, Value: e.Value, By: by.Name(), At: now, ID: e.ID, All: r.stand().Blind})
 	}
 	r.Note(now, entryEvent(by, e.Name, nodes))
-	return EventReply{Nodes: nodes, Call: e.Call}
+	return EventReply{Nodes: nodes, Call: e.Call, Paused: r.State.Paused != nil}
 }
 
 func (e Event) again(_ *Run, before Taken) any {

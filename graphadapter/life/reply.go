@@ -117,7 +117,7 @@ func (r *Run) count(v *verified, now time.Time) (AnswerReply, error) {
 		r.vote(v, i, &reply, now)
 	}
 	chain := r.Chain
-	reply.Audit = &chain
+	reply.Audit, reply.Paused = &chain, r.State.Paused != nil
 	return reply, nil
 }
 

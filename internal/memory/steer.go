@@ -62,7 +62,7 @@ func (m *Runtime) EventRun(ctx context.Context, g *graphadapter.Graph, r thread.
 		return thread.EventReply{}, err
 	}
 	if event, ok := taken.(life.EventReply); ok {
-		reply.Nodes, reply.Repeated = event.Nodes, event.Repeated
+		reply.Nodes, reply.Repeated, reply.Paused = event.Nodes, event.Repeated, event.Paused
 	}
 	return reply, t.advance()
 }
@@ -160,7 +160,7 @@ func (m *Runtime) AnswerRun(ctx context.Context, g *graphadapter.Graph, r thread
 // replyTo is what whoever answers is told.
 func (t *threadRun) replyTo(done life.AnswerReply, several []string) thread.ResumeReply {
 	return thread.ResumeReply{Thread: t.id, Question: done.Question, Questions: several, Node: done.Node, Accepted: !done.Repeated,
-		Repeated: done.Repeated, By: done.By, Votes: done.Votes, Need: done.Need}
+		Repeated: done.Repeated, By: done.By, Votes: done.Votes, Need: done.Need, Paused: done.Paused}
 }
 
 // match finds the open question of each answer, and sorts the tokens by those questions.

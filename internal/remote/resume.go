@@ -152,7 +152,8 @@ func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.Resume
 	// The server itself gives the outcome of an update again to who repeats it.
 	repeated := reply.Repeated || reply.Call != req.Call
 	return taken{run: run, rest: reply.Rest, ResumeReply: thread.ResumeReply{Thread: last.thread, Question: reply.Question,
-		Questions: questionsIn(req.ResumeRequest), Node: reply.Node, Accepted: !repeated, Repeated: repeated, By: reply.By, Votes: reply.Votes, Need: reply.Need}}, nil
+		Questions: questionsIn(req.ResumeRequest), Node: reply.Node, Accepted: !repeated, Repeated: repeated, By: reply.By, Votes: reply.Votes, Need: reply.Need,
+		Paused: reply.Paused}}, nil
 }
 
 // questionsIn are the questions of a request that answers several.

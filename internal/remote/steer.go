@@ -60,7 +60,7 @@ func (c *Threads) sendEvent(ctx context.Context, last *lastRun, wire protocol.Ev
 		var taken protocol.EventReply
 		err = c.updateSoon(ctx, last, wire.ID, protocol.UpdateEvent, wire, &taken)
 		// The server itself gives the outcome of an update again to who repeats it.
-		reply.Nodes, reply.Repeated = taken.Nodes, err == nil && (taken.Repeated || taken.Call != wire.Call)
+		reply.Nodes, reply.Repeated, reply.Paused = taken.Nodes, err == nil && (taken.Repeated || taken.Call != wire.Call), taken.Paused
 	}
 	if unanswered(err) {
 		// Should the update have got through all the same, the id makes one of the two.

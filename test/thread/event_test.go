@@ -92,8 +92,9 @@ func TestAnEventOfAPausedRun(t *testing.T) {
 	rig.InModes(t, settles("paused-waits", 0), func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		rig.Invoke(t, th, rig.Counter{})
 		require.NoError(t, th.Pause(t.Context(), ""))
-		_, err := th.SendEvent(t.Context(), "paid", sum{})
+		taken, err := th.SendEvent(t.Context(), "paid", sum{})
 		require.NoError(t, err)
+		assert.True(t, taken.Paused, "who sends it is told that nothing goes on with it")
 		got, err := th.Wait(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, thread.StatusPaused, got.Status)
@@ -103,7 +104,7 @@ func TestAnEventOfAPausedRun(t *testing.T) {
 			require.NoError(t, err)
 			got, err := th.Wait(t.Context())
 			require.NoError(t, err)
-			return len(reply.Nodes) == 0 && got.Status == thread.StatusWaitingEvent
+			return len(reply.Nodes) == 0 && !reply.Paused && got.Status == thread.StatusWaitingEvent
 		}, 2*time.Minute, 20*time.Millisecond)
 		_, err = th.SendEvent(t.Context(), "sent", "s")
 		require.NoError(t, err)

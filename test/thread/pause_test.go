@@ -80,14 +80,22 @@ func TestAPausedRunTakesAnswers(t *testing.T) {
 		return s, err
 	})
 	b.AddEdge(superstep.Start, "ask")
-	rig.InModes(t, b, func(t *testing.T, _ superstep.Runtime, th *superstep.Thread[rig.Counter]) {
+	rig.InModes(t, b, func(t *testing.T, rt superstep.Runtime, th *superstep.Thread[rig.Counter]) {
 		assert.Equal(t, thread.StatusWaiting, rig.Invoke(t, th, rig.Counter{}).Status)
 		require.NoError(t, th.Pause(t.Context(), ""))
 		got, err := th.Wait(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, thread.StatusPaused, got.Status)
 		require.Len(t, got.Questions, 1)
-		got, err = th.Resume(t.Context(), "yes")
+		if c, is := rt.(*superstep.Client); is {
+			reply, err := c.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Value: []byte(`"yes"`)})
+			require.NoError(t, err)
+			assert.True(t, reply.Paused, "who answers is told that nothing goes on with it")
+		} else {
+			_, err = th.Resume(t.Context(), "yes")
+			require.NoError(t, err)
+		}
+		got, err = th.Wait(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, thread.StatusPaused, got.Status)
 		assert.Empty(t, got.Questions)
