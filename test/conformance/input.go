@@ -50,7 +50,7 @@ func (r *run) resume(ctx context.Context, thread string, c *commandDoc) (*pregel
 	if err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
 	}
-	if object, ok := v.(map[string]any); ok && len(object) > 0 {
+	if object, ok := v.(map[string]any); ok {
 		byID := make(map[string]pregel.Value, len(object))
 		for key, answer := range object {
 			if !hexID.MatchString(key) {
