@@ -140,10 +140,11 @@ func (l *Loop) takeControl(c *Command, forks bool) error {
 	return err
 }
 
-// forgetUntracked drops what finished tasks of an earlier run wrote to untracked channels.
+// forgetUntracked drops what finished tasks and commands of an earlier run wrote to untracked channels.
 func (p *Program) forgetUntracked(r *Record) {
 	for i := range p.state {
 		if p.channels[i].rule == ruleUntracked {
+			r.control = trackedCommands(p, r.control)
 			for _, e := range r.tasks.sorted() {
 				*e.rec = *p.tracked(e.rec)
 			}
@@ -155,12 +156,13 @@ func (p *Program) forgetUntracked(r *Record) {
 // applyControl applies the commands that wait on the loaded checkpoint, as the writes of one superstep. They clear nothing.
 // Commands that have come to conflict, because the graph's channels are others by now, count one after the other.
 func (l *Loop) applyControl() error {
-	err := l.applyCommands(l.rec.control)
-	if err == nil || len(l.rec.control) == 1 {
+	commands := trackedCommands(l.prog, l.rec.control)
+	err := l.applyCommands(commands)
+	if err == nil || len(commands) == 1 {
 		return err
 	}
-	for i := range l.rec.control {
-		if err := l.applyCommands(l.rec.control[i : i+1]); err != nil {
+	for i := range commands {
+		if err := l.applyCommands(commands[i : i+1]); err != nil {
 			return err
 		}
 	}

@@ -175,13 +175,26 @@ type earlyAnswer struct {
 // tracked is a finished task's record without writes to untracked channels: those are in no checkpoint.
 func (p *Program) tracked(rec *TaskRecord) *TaskRecord {
 	kept := *rec
-	kept.Update = nil
-	for _, w := range rec.Update {
+	kept.Update = trackedWrites(p, rec.Update)
+	return &kept
+}
+
+// trackedCommands are commands without writes to untracked channels.
+func trackedCommands(p *Program, commands []Command) []Command {
+	kept := slices.Clone(commands)
+	for i := range kept {
+		kept[i].Update = trackedWrites(p, kept[i].Update)
+	}
+	return kept
+}
+
+func trackedWrites(p *Program, writes []Write) (kept []Write) {
+	for _, w := range writes {
 		if at, ok := p.index[w.Channel]; ok && (at >= p.state || p.channels[at].rule != ruleUntracked) {
-			kept.Update = append(kept.Update, w)
+			kept = append(kept, w)
 		}
 	}
-	return &kept
+	return kept
 }
 
 // handlerMark follows the failed task's path in the path of its error handler's task. No node's name and no Send's
