@@ -346,7 +346,7 @@ func (p *Past) HistoryAt(path []string, checkpoint string) ([]Checkpoint, error)
 	if p.thread == nil {
 		return nil, nil
 	}
-	space, sub := "", p.program
+	space, newest, sub := "", "", p.program
 	if len(path) > 0 {
 		at := p.thread
 		if checkpoint != "" {
@@ -356,13 +356,17 @@ func (p *Past) HistoryAt(path []string, checkpoint string) ([]Checkpoint, error)
 			}
 		}
 		var err error
-		if sub, space, err = p.program.SubgraphAt(at, path); err != nil {
+		if sub, space, newest, err = p.program.SubgraphAt(at, path); err != nil {
 			return nil, err
 		}
 	}
 	all := p.line(space).kept
-	if len(path) > 0 && sub.Spec.Memory == pregel.MemoryThread {
+	switch {
+	case len(path) == 0:
+	case sub.Spec.Memory == pregel.MemoryThread:
 		all = p.runsOf(space, path)
+	default:
+		all = p.line(space).runOf(newest)
 	}
 	out := make([]Checkpoint, 0, len(all))
 	for _, k := range slices.Backward(all) {
@@ -381,6 +385,21 @@ func (p *Past) HistoryAt(path []string, checkpoint string) ([]Checkpoint, error)
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// runOf are the checkpoints of the run of a subgraph that has made that one, oldest first. A task of the same name on another branch of
+// the thread runs its subgraph in the same namespace.
+func (l *line) runOf(checkpoint string) []*kept {
+	begun := l.begun(checkpoint)
+	return slices.DeleteFunc(slices.Clone(l.kept), func(k *kept) bool { return l.begun(k.now.Checkpoint.ID) != begun })
+}
+
+// begun is the first checkpoint that is kept on the way back from one.
+func (l *line) begun(checkpoint string) string {
+	for k, ok := l.byID[checkpoint]; ok; k, ok = l.byID[k.now.Checkpoint.Parent] {
+		checkpoint = k.now.Checkpoint.ID
+	}
+	return checkpoint
 }
 
 // runsOf are the checkpoints of all runs of the subgraph at that path, of which space is the one under way, oldest first.

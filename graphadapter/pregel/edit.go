@@ -284,8 +284,12 @@ func (p *Program) within(t *Thread, path []string) (subThread, error) {
 	return s, nil
 }
 
-// SubgraphAt returns the namespace of the subgraph of the tasks of the nodes of that path, and its program.
-func (p *Program) SubgraphAt(t *Thread, path []string) (*Program, string, error) {
+// SubgraphAt returns the subgraph of the tasks of the nodes of that path: its program, its namespace and the id of its newest
+// checkpoint, "" before it begins.
+func (p *Program) SubgraphAt(t *Thread, path []string) (sub *Program, namespace, newest string, err error) {
 	s, err := p.within(t, path)
-	return s.Program, s.namespace, err
+	if s.record != nil {
+		newest = s.record.Checkpoint.ID
+	}
+	return s.Program, s.namespace, newest, err
 }
