@@ -132,7 +132,7 @@ func (e *execution) perform(ctx, held context.Context) (outcome pregel.Outcome, 
 		Warn:   func(err error) { activity.GetLogger(ctx).Warn("the task goes on without", "error", err) },
 	})
 	if err == nil && !outcome.Yielded && outcome.Error == nil {
-		full, err = e.makeRoom(held, &outcome), e.strays(outcome)
+		full, err = e.makeRoom(held, &outcome), e.strays(&outcome)
 	}
 	return outcome, full, err
 }
@@ -252,12 +252,12 @@ func (e *execution) fields(ctx context.Context) (err error) {
 	return e.graph.CheckFields(e.began)
 }
 
-// strays refuses an outcome that writes what the run has no field for.
-func (e *execution) strays(o pregel.Outcome) error {
+// strays refuses an outcome for which the run has no field or no node.
+func (e *execution) strays(o *pregel.Outcome) error {
 	if e.began == nil {
 		return nil
 	}
-	return e.graph.CheckWrites(e.began, &e.req.Task, o.Update)
+	return e.graph.CheckOutcome(e.began, &e.req.Task, o)
 }
 
 // lostWorkers returns the question to ask when too many workers were lost in a row on this task, and what was last said

@@ -41,7 +41,7 @@ func fieldKind(c pregel.ChannelSpec) string {
 // or of one of its subgraphs in another kind, reducers included: an [*UnservedError].
 func (g *Graph) CheckFields(began *pregel.Spec) error {
 	if wrong := misfit(began, g.Spec); wrong != "" {
-		return &UnservedError{Graph: g.Spec.Name, Field: wrong}
+		return &UnservedError{Graph: g.Spec.Name, Differs: wrong}
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Subgraphs)) {
 		if inner, ok := began.Subgraphs[name]; ok && inner != nil {
@@ -53,26 +53,86 @@ func (g *Graph) CheckFields(began *pregel.Spec) error {
 	return nil
 }
 
-// CheckWrites refuses what a task has written when the graph as its run began has no such field, which this process has:
-// the engine would drop it. The error is an [*UnservedError]: a worker of the run's version writes what the run has.
-func (g *Graph) CheckWrites(began *pregel.Spec, task *pregel.Task, writes []pregel.Write) error {
-	here, ok := g.Subgraph(task.Graph)
-	for _, name := range task.Graph {
-		if began = began.Subgraphs[name]; began == nil {
-			return nil
+// CheckOutcome refuses what a task came to when the graph as its run began has no such field or node, which this process has:
+// the engine would drop the write or the way, and a run with no other way would end as if it had finished. The error is an
+// [*UnservedError]: a worker of the run's version comes to what the run has.
+func (g *Graph) CheckOutcome(began *pregel.Spec, task *pregel.Task, o *pregel.Outcome) error {
+	if err := g.checkCommand(began, task, task.Graph, &o.Command); err != nil {
+		return err
+	}
+	for _, way := range o.Routes {
+		if !way.Send && !declared(task.Branches, way.Node) {
+			return strayWay(g.NameOf(task), task, way.Node)
 		}
 	}
-	if !ok {
+	return g.checkWays(began, task, task.Graph, o.Routes)
+}
+
+// declared reports whether one of the branches, as the run has them, may lead to a node.
+func declared(branches []pregel.Branch, node string) bool {
+	return slices.ContainsFunc(branches, func(b pregel.Branch) bool {
+		return b.Labels != nil || b.Targets == nil || slices.Contains(b.Targets, node)
+	})
+}
+
+func strayWay(graph string, task *pregel.Task, to string) error {
+	return &UnservedError{Graph: graph, Node: task.Node, Differs: fmt.Sprintf("the way to node %q, which it took, is not in the run", to)}
+}
+
+// checkCommand refuses a command to the graph of that path.
+func (g *Graph) checkCommand(began *pregel.Spec, task *pregel.Task, path []string, c *pregel.Command) error {
+	if c.Parent != nil && len(path) > 0 {
+		return g.checkCommand(began, task, path[:len(path)-1], c.Parent)
+	}
+	here, there := g.versions(began, path)
+	if there == nil {
 		return nil
 	}
-	for _, w := range writes {
-		if has(began, w.Channel) || !has(here.Spec, w.Channel) {
+	for _, w := range c.Update {
+		if has(there, w.Channel) || !has(here, w.Channel) {
 			continue
 		}
-		return &UnservedError{Graph: here.Spec.Name, Node: task.Node,
-			Field: fmt.Sprintf("field %q, which the node has written, is not in the run, and %s here", w.Channel, kindIn(here.Spec, w.Channel))}
+		return &UnservedError{Graph: here.Name, Node: task.Node,
+			Differs: fmt.Sprintf("field %q, which the node has written, is not in the run, and %s here", w.Channel, kindIn(here, w.Channel))}
+	}
+	return g.checkWays(began, task, path, c.Goto)
+}
+
+// checkWays refuses targets within the graph of that path.
+func (g *Graph) checkWays(began *pregel.Spec, task *pregel.Task, path []string, ways []pregel.Target) error {
+	if len(ways) == 0 {
+		return nil
+	}
+	here, there := g.versions(began, path)
+	if there == nil {
+		return nil
+	}
+	for _, way := range ways {
+		if hasNode(there, way.Node) || !hasNode(here, way.Node) {
+			continue
+		}
+		return strayWay(here.Name, task, way.Node)
 	}
 	return nil
+}
+
+// versions are the graph of that path as this process has it, and as the run began with it; nil where one of both has none.
+func (g *Graph) versions(began *pregel.Spec, path []string) (here, there *pregel.Spec) {
+	sub, ok := g.Subgraph(path)
+	for _, name := range path {
+		if began == nil {
+			return nil, nil
+		}
+		began = began.Subgraphs[name]
+	}
+	if !ok || began == nil {
+		return nil, nil
+	}
+	return sub.Spec, began
+}
+
+func hasNode(spec *pregel.Spec, node string) bool {
+	return slices.ContainsFunc(spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
 }
 
 func has(spec *pregel.Spec, channel string) bool { return kindIn(spec, channel) != "" }

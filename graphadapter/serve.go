@@ -14,18 +14,18 @@ type UnservedError struct {
 	Graph, Node string
 	// Missing says what is not there: "subgraph", "node", "error handler", "branch 1".
 	Missing string
-	// Field says which field of the state is another one here than in the run; "" when something is Missing.
-	Field string
+	// Differs says which field of the state, or which way, is another one here than in the run; "" when something is Missing.
+	Differs string
 }
 
 func (e *UnservedError) Error() string {
-	if e.Field != "" {
+	if e.Differs != "" {
 		where := ""
 		if e.Node != "" {
 			where = fmt.Sprintf("node %q of ", e.Node)
 		}
 		return fmt.Sprintf("this worker cannot run %sgraph %q as the run began with it: %s: run a worker built with the version of the "+
-			"graph that the run was started with", where, e.Graph, e.Field)
+			"graph that the run was started with", where, e.Graph, e.Differs)
 	}
 	return fmt.Sprintf("this worker does not serve node %q of graph %q (it has no such %s): run a worker built with "+
 		"the version of the graph that the run was started with", e.Node, e.Graph, e.Missing)

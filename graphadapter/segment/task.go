@@ -294,7 +294,7 @@ func (s *Segment) keep(ctx context.Context) bool {
 
 // Arrived implements taskrun.Guard: it records an outcome, and reports whether it is to be delivered.
 func (s *Segment) Arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, bool) {
-	returned := s.IsReturned(t) || s.strays(t, o) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
+	returned := s.IsReturned(t) || s.strays(t, &o) || errors.Is(context.Cause(s.ctx), ErrWorkerStops) && isStopped(o)
 	d, frame := s.encode(t, o)
 	if returned || s.bytes > 0 && s.bytes+len(frame) > s.most() {
 		s.leaving, s.result.Apart = true, s.ctx.Err() == nil
@@ -311,9 +311,9 @@ func (s *Segment) Arrived(t *pregel.Task, o pregel.Outcome) (pregel.Outcome, boo
 	return d.Outcome, true
 }
 
-// strays reports whether a task has written what the run's graph has no field for: an activity of its own gives it back.
-func (s *Segment) strays(t *pregel.Task, o pregel.Outcome) bool {
-	return s.req.Spec != nil && s.graph.CheckWrites(s.req.Spec, t, o.Update) != nil
+// strays reports whether the run's graph has no field or no node for what a task came to: an activity of its own gives it back.
+func (s *Segment) strays(t *pregel.Task, o *pregel.Outcome) bool {
+	return s.req.Spec != nil && s.graph.CheckOutcome(s.req.Spec, t, o) != nil
 }
 
 // isStopped reports whether the task did not come to an end of its own.

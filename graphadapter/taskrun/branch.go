@@ -60,7 +60,8 @@ func (t *TaskRun) choose(ctx context.Context, b pregel.Branch, state graphadapte
 }
 
 // resolve returns the node that a route leads to. The labels and targets are those of the run's own Spec. A Send names
-// its node directly.
+// its node directly. One that this process's version of the branch declares and the run's does not is left to
+// [graphadapter.Graph.CheckOutcome]: it is no mistake of the function.
 func (t *TaskRun) resolve(b pregel.Branch, target pregel.Target) (string, error) {
 	fail := func(message string) error {
 		return &graphadapter.RouteError{Graph: t.info.Graph, Node: b.From, Branch: b.Ordinal, Route: target.Node, Message: message}
@@ -77,13 +78,20 @@ func (t *TaskRun) resolve(b pregel.Branch, target pregel.Target) (string, error)
 			return "", fail("not one of its labels (" + listed(slices.Sorted(maps.Keys(b.Labels))) + ")")
 		}
 		node = labelled
-	case b.Targets != nil && !slices.Contains(b.Targets, node):
+	case b.Targets != nil && !slices.Contains(b.Targets, node) && !t.declares(b, node):
 		return "", fail("not one of its declared targets (" + listed(b.Targets) + ")")
 	}
 	if node == "" || node == pregel.Start {
 		return "", fail("Branch did not return a valid destination")
 	}
 	return node, nil
+}
+
+// declares reports whether this process's version of a branch has a target.
+func (t *TaskRun) declares(b pregel.Branch, target string) bool {
+	return slices.ContainsFunc(t.graph.Spec.Branches, func(here pregel.Branch) bool {
+		return here.From == b.From && here.Ordinal == b.Ordinal && slices.Contains(here.Targets, target)
+	})
 }
 
 // withArgs returns targets with every Send's argument set: a Send of nothing sends null.
