@@ -41,7 +41,7 @@ func (a schedules) createCommand() *cobra.Command {
 			flags.StringVar(&f.until, "until", "", "`TIME` at which it ends, for instance 2027-01-31T09:00:00Z (default: never)")
 			flags.StringVar(&f.input, "input", "", "input of each run as a `JSON` object, @FILE, or - for standard input (default: {})")
 			flags.StringVar(&f.context, "context", "", "`JSON`, @FILE, or - that every node of the runs can read; at most 64 KiB")
-			flags.StringVar(&f.Run.Thread, "thread", "", "what the `ID`s of the threads begin with (default: SCHEDULE)")
+			flags.StringVar(&f.Run.Thread, "thread", "", "what the `ID`s of the threads begin with, before SCHEDULE (default: SCHEDULE alone)")
 			flags.StringVar(&f.Run.Requester, "requester", "", "`NAME` of on whose behalf the runs are, for approvals (default: your user name)")
 			choiceVar(flags, &f.Run.Durability, "durability", "", durabilities, "`WHEN` progress is stored: sync, async or exit (default: the graph's, else sync)")
 			choiceVar(flags, &f.Overlap, "overlap", thread.OverlapSkip, thread.Overlaps, "`WHAT` becomes of a run that comes due while one is open: skip, wait or allow")

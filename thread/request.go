@@ -235,7 +235,8 @@ type ScheduleRequest struct {
 	// ID names the schedule, as ids of threads are. There is none of that id yet.
 	ID string
 	// Run is what each run is asked for with: Graph, Input ({} without any), and the settings of a run. Its Thread begins the ids of the
-	// threads, which have the time behind them; "" is the schedule's ID. It may have 170 bytes.
+	// threads, which have the schedule's ID and the time behind it, so that no two schedules begin the same thread; "" is the ID alone.
+	// What is before the time may have 170 bytes.
 	Run StartRequest
 	// Cron has five fields: minute, hour, day of the month, month and day of the week. Every is a time between runs, of a second or more.
 	// One of them is given, or both.

@@ -54,6 +54,9 @@ func badSchedule(r thread.ScheduleRequest, format string, args ...any) error {
 
 // checkSchedule completes a request, and refuses what cannot be meant.
 func checkSchedule(r *thread.ScheduleRequest) error {
+	if r.Run.Thread != "" && r.Run.Thread != r.ID {
+		r.Run.Thread += "-" + r.ID // the server drops a run whose id another schedule's has, and tells nobody
+	}
 	r.Run.Thread, r.Overlap, r.CatchUp = cmp.Or(r.Run.Thread, r.ID), cmp.Or(r.Overlap, thread.OverlapSkip), cmp.Or(r.CatchUp, usualCatchUp)
 	if r.Run.Input == nil {
 		r.Run.Input = json.RawMessage("{}")

@@ -2,11 +2,14 @@ package thread_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"superstep.dev/test/rig"
 	"superstep.dev/thread"
@@ -32,4 +35,33 @@ func TestATriggerBeginsARunEachTime(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, seen, 3)
+}
+
+// TestSchedulesShareNoThread: two schedules whose threads begin alike each begin a run in the same second.
+func TestSchedulesShareNoThread(t *testing.T) {
+	t.Parallel()
+	s := rig.NewServer(t)
+	g := rig.Chain("shared", "a").MustCompile()
+	s.Work(g)
+	var began [2]thread.ScheduleView
+	var triggering errgroup.Group
+	for i := range began {
+		name := fmt.Sprintf("%s-%d", s.Queue, i)
+		_, err := s.CreateSchedule(t.Context(), thread.ScheduleRequest{ID: name, Run: thread.StartRequest{Graph: g.Name(), Thread: s.Queue}, Every: time.Hour, Paused: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, s.DeleteSchedule(context.Background(), name)) })
+	}
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // a second begins, and is long enough for both
+	for i := range began {
+		triggering.Go(func() (err error) {
+			began[i], err = s.TriggerSchedule(t.Context(), fmt.Sprintf("%s-%d", s.Queue, i))
+			return err
+		})
+	}
+	require.NoError(t, triggering.Wait())
+	for i, v := range began {
+		require.True(t, strings.HasPrefix(v.Last.Thread, s.Queue+"-"+fmt.Sprintf("%s-%d", s.Queue, i)), v.Last.Thread)
+		_, err := s.Wait(t.Context(), v.Last.Thread)
+		require.NoError(t, err)
+	}
 }
