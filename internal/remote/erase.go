@@ -12,6 +12,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -43,6 +44,9 @@ func (c *Threads) Erase(ctx context.Context, r thread.EraseRequest) (thread.Eras
 	}
 	e := newEraser(c, r)
 	threads, err := e.threads(ctx)
+	if err == nil {
+		err = e.reachValues(ctx, threads)
+	}
 	if err == nil {
 		err = e.rest(ctx, threads)
 	}
@@ -145,6 +149,25 @@ func (e *eraser) cancel(ctx context.Context, id string) error {
 func (e *eraser) isOpen(id, why string, command []string) error {
 	return &thread.Error{Kind: thread.ErrRunning, Thread: id, Message: fmt.Sprintf("thread %q is not erased: %s", id, why),
 		Do: "End it first", Command: command}
+}
+
+// reachValues refuses an eraser without a storage where a history refers to one: the values would stay, and nothing would name them any more.
+func (e *eraser) reachValues(ctx context.Context, all []threadRuns) error {
+	if e.cfg.Storage != nil {
+		return nil
+	}
+	for _, t := range all {
+		for _, run := range t.runs {
+			err := e.events(ctx, t.id, run, func(event *historypb.HistoryEvent) error { return e.cfg.Storage.References(ctx, event, nil) })
+			if errors.Is(err, storage.ErrNone) {
+				return &thread.Error{Kind: thread.ErrStorage, Thread: e.Thread, Message: fmt.Sprintf("thread %q is not erased", e.Thread), Cause: err}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (e *eraser) keepAudit(ctx context.Context, all []threadRuns) error {

@@ -185,6 +185,35 @@ func TestAnErasureThatIsInterrupted(t *testing.T) {
 	assert.Empty(t, left)
 }
 
+// TestAnErasureWithoutTheStorage is refused where values lie in one, and changes nothing: no history would name them any more. Threads whose
+// histories have all of their values are erased.
+func TestAnErasureWithoutTheStorage(t *testing.T) {
+	t.Parallel()
+	e := newErasing(t)
+	g := chatting()
+	e.work(superstep.WorkerConfig{Graphs: []superstep.Runnable{g}})
+	for name, says := range map[string]string{"large": said(200_000, 1), "small": "a word"} {
+		turn(t, g.Thread(e.Client, name), says, "and")
+	}
+	turn(t, g.Thread(e.Client, "large"), "a word", "and") // the values are those of the run before
+	without, err := superstep.NewClient(e.Temporal, superstep.ClientConfig{TaskQueue: e.Queue})
+	require.NoError(t, err)
+	_, err = without.Erase(t.Context(), thread.EraseRequest{Thread: "large", Cancel: true})
+	require.ErrorIs(t, err, thread.ErrStorage)
+	require.ErrorContains(t, err, `thread "large" is not erased`)
+	proof, err := without.Erase(t.Context(), thread.EraseRequest{Thread: "small"})
+	require.NoError(t, err)
+	assert.Len(t, proof.Runs, 1)
+
+	proof, err = e.Erase(t.Context(), thread.EraseRequest{Thread: "large"})
+	require.NoError(t, err)
+	assert.Len(t, proof.Runs, 2)
+	assert.NotZero(t, proof.Values)
+	left, err := e.values.List(t.Context(), storage.SpaceOf("default", "large"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
 // TestAnErasureOfAnOpenThread is refused and changes nothing, unless the run is to be cancelled; without a worker it is not ended by
 // force. What the audit says can be kept, also when the erasure is repeated.
 func TestAnErasureOfAnOpenThread(t *testing.T) {
