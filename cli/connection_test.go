@@ -203,6 +203,8 @@ func TestConnectionStorage(t *testing.T) {
 	require.Empty(t, opts.ExternalStorage.Drivers)
 	_, _, err = optionsOf(t, environment{}, "--storage", file(t, "file", "no directory"))
 	require.ErrorContains(t, err, "--storage: ")
+	_, code := exitOf(err)
+	require.Equal(t, ExitUnreachable, code, "it may be there again")
 	for _, address := range []string{"s3://key:a-secret@values", "s3://values?endpoint=http://key:a-secret@127.0.0.1:1"} {
 		_, _, err = optionsOf(t, environment{}, "--storage", address)
 		require.ErrorContains(t, err, "--storage: an address of a bucket has no credentials")

@@ -16,6 +16,7 @@ import (
 	"superstep.dev/store"
 	"superstep.dev/store/postgres"
 	"superstep.dev/store/sqlite"
+	"superstep.dev/thread"
 	"superstep.dev/thread/live"
 	"superstep.dev/thread/live/nats"
 	"superstep.dev/thread/storage"
@@ -40,7 +41,10 @@ func openStorage(place string) (*storage.Storage, error) {
 	default:
 		s, err = storage.Files(place, storage.Options{})
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, storage.ErrUnavailable): // it may be there again
+		return nil, &thread.Error{Kind: thread.ErrStorage, Message: "--storage", Cause: err}
+	case err != nil:
 		return nil, usagef("--storage: %w", err)
 	}
 	return s, nil
