@@ -106,8 +106,10 @@ func (c *reader) addOpen(ctx context.Context, last *lastRun, v *thread.View) err
 	if unanswered(err) {
 		state, err = c.stateTold(ctx, last)
 	}
-	if err != nil {
-		return nil // Problem says so; what the server knows is known
+	if err != nil { // Problem says so; what the server's index has is known
+		listed := c.listed(last.described.GetWorkflowExecutionInfo())
+		v.Status, v.Nodes, v.Paused, v.Held = listed.Status, listed.Nodes, listed.Paused, listed.Held
+		return nil
 	}
 	if large {
 		state = c.completed(ctx, last, state)

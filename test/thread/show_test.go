@@ -38,6 +38,46 @@ func TestShowWithoutAWorker(t *testing.T) {
 	assert.Equal(t, "lunch", told.Paused.Reason)
 }
 
+// TestShowOfWhatCannotBeRead: of a run whose graph has a reducer of its own, which neither this process nor a worker has, the server's index
+// says how it stands.
+func TestShowOfWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	type words struct {
+		Word superstep.Reduced[string, ownReducer] `json:"word"`
+	}
+	s := rig.NewServer(t)
+	b := superstep.NewStateGraph[words]("words")
+	b.AddNode("ask", func(ctx context.Context, s words) (words, error) {
+		_, err := superstep.Interrupt[bool](ctx, "go on?")
+		return s, err
+	})
+	b.AddEdge(superstep.Start, "ask")
+	g := b.MustCompile()
+	stop := s.Work(g)
+	got, err := g.Thread(s.Client, s.Queue).Invoke(t.Context(), words{})
+	require.NoError(t, err)
+	require.Equal(t, thread.StatusWaiting, got.Status)
+	stop()
+	for name, work := range map[string]func() (stop func()){
+		"no worker":      func() func() { return func() {} },
+		"another worker": func() func() { return s.Work(rig.Chain("other", "a").MustCompile()) },
+	} {
+		stop := work()
+		view, err := s.Show(t.Context(), s.Queue)
+		require.NoError(t, err, name)
+		assert.Equal(t, thread.StatusWaiting, view.Status, name)
+		assert.Equal(t, []string{"ask"}, view.Nodes, name)
+		assert.NotEmpty(t, view.Problem, name)
+		stop()
+	}
+}
+
+type ownReducer struct{}
+
+func (ownReducer) Name() string { return "own/v1" }
+
+func (ownReducer) Reduce(_, update string) (string, error) { return update, nil }
+
 func ignoreReply[T any](_ T, err error) error { return err }
 
 // TestTemporalsOwnScreens: the server's UI and CLI, which know no graphs, say which graph a run is of, where the run
