@@ -80,12 +80,14 @@ type checkpointRef struct {
 	Map object `json:"checkpoint_map"`
 }
 
-// at is the checkpoint that a run is to begin at, "" for the newest.
+// at is the checkpoint that a run is to begin at, "" for the newest. Clients also name it in the configuration, as programs do that
+// invoke a graph of their own; that counts where nothing else names one.
 func (r *runRequest) at() string {
+	var ref checkpointRef
 	if r.Checkpoint != nil {
-		return cmp.Or(r.Checkpoint.CheckpointID, r.CheckpointID)
+		ref = *r.Checkpoint
 	}
-	return r.CheckpointID
+	return cmp.Or(ref.CheckpointID, r.CheckpointID, r.Config.Configurable.text("checkpoint_id"))
 }
 
 var (
