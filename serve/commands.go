@@ -159,6 +159,8 @@ func (s commands) respond(r *http.Request, params json.RawMessage) (*asking, err
 		Responses []response      `json:"responses"`
 		Update    json.RawMessage `json:"update"`
 		Goto      json.RawMessage `json:"goto"`
+		Config    config          `json:"config"`
+		Metadata  object          `json:"metadata"`
 	}
 	if err := paramsOf(params, &p); err != nil {
 		return nil, err
@@ -188,7 +190,7 @@ func (s commands) respond(r *http.Request, params json.RawMessage) (*asking, err
 		}
 		answers[one.Interrupt] = one.Response
 	}
-	return s.ask(r, runRequest{AssistantID: t.Assistant, MultitaskStrategy: record.Enqueue, ofCommand: true,
+	return s.ask(r, runRequest{AssistantID: t.Assistant, MultitaskStrategy: record.Enqueue, ofCommand: true, Config: p.Config, Metadata: p.Metadata,
 		Command: &command{Resume: raw(answers), Update: p.Update, Goto: p.Goto}}, "")
 }
 

@@ -122,10 +122,10 @@ func (n *narrator) of(p thread.Part) []happened {
 	}
 	switch p.Mode {
 	case thread.StreamValues:
-		if values, asks := besideQuestions(p.Data); asks {
+		if values, asks := besideQuestions(p.Data); asks || n.toldAgain(p.Namespace) {
 			n.again = append(n.again, happened{channel: channelValues, method: channelValues, space: n.space(p.Namespace), at: p.Time, data: n.values(values)})
 		} else {
-			add(channelValues, n.values(p.Data))
+			add(channelValues, n.values(values))
 		}
 		out = append(out, entered...) // clients know a subgraph's first values before its beginning
 	case thread.StreamCustom:
@@ -144,12 +144,19 @@ func (n *narrator) of(p thread.Part) []happened {
 	return out
 }
 
+// toldAgain reports whether values of a graph are told behind the end of the root graph: those that follow are told behind them, so that
+// the newest ones come last.
+func (n *narrator) toldAgain(path []string) bool {
+	space := n.space(path)
+	return slices.ContainsFunc(n.again, func(e happened) bool { return slices.Equal(e.space, space) })
+}
+
 // besideQuestions are the values of a part that tells them once more, for the questions beside them: those have events of their own. It
-// reports false for other values.
+// reports false for other values, which it leaves as they are.
 func besideQuestions(values json.RawMessage) (json.RawMessage, bool) {
 	var all object
 	if json.Unmarshal(values, &all) != nil || all["__interrupt__"] == nil {
-		return nil, false
+		return values, false
 	}
 	delete(all, "__interrupt__")
 	return raw(all), true

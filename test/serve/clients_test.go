@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -38,4 +40,33 @@ func TestACheckpointOfTheConfiguration(t *testing.T) {
 		}
 		require.Equal(t, wanted, w.log(id), how)
 	}
+}
+
+// Who answers one of two questions is told last of the values with what the answer led to, and the run has what came with the answer.
+func TestValuesBehindAPartOfTheAnswers(t *testing.T) {
+	w := newWorld(t)
+	id := uuid.NewString()
+	w.command(id, "run.start", object{"assistant_id": "panel", "input": object{"subject": "s"}})
+	var legal string
+	for _, e := range w.eventsOf(id, object{"channels": everything}, over) {
+		if e.Method == "input.requested" && strings.Contains(fmt.Sprint(e.Params.Data["payload"]), "legal") {
+			legal, _ = e.Params.Data["interrupt_id"].(string)
+		}
+	}
+	through := w.command(id, "input.respond", object{"namespace": []string{}, "interrupt_id": legal, "response": "yes", "metadata": object{"by": "ann"}})
+	w.eventually("the second run", func() bool { return slices.Equal([]string{"success", "success"}, w.statuses(id)) })
+	values := 0
+	var last any
+	w.eventsOf(id, object{"channels": everything, "since": through}, func(e told) bool {
+		if e.Method == "values" {
+			values, last = values+1, e.Params.Data["votes"]
+		}
+		return values == 3
+	})
+	require.Equal(t, []any{"legal: yes"}, last)
+	var runs []struct {
+		Metadata object `json:"metadata"`
+	}
+	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/runs", nil, &runs))
+	require.Equal(t, "ann", runs[0].Metadata["by"])
 }
