@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -347,4 +348,16 @@ func TestGrantsOfARequest(t *testing.T) {
 	require.NoError(t, err, "a graph's own assistant is read by everybody")
 	_, err = mayFind(as(in("blue"), access.Assistants, access.Update), own)
 	require.Equal(t, 403, faultOf(err).status)
+}
+
+// Webhooks reach no address that is not one of the internet's, however it is written: clouds keep credentials behind some of them.
+func TestPublicAddresses(t *testing.T) {
+	for _, one := range []string{"127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.100.100.200", "192.0.0.192", "0.0.0.0", "0.1.2.3",
+		"198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::1", "::", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "fe80::1", "fe80::1%eth0",
+		"2001:db8::1%eth0", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::", "2001:0:1::1"} {
+		require.False(t, public(netip.MustParseAddr(one)), one)
+	}
+	for _, one := range []string{"1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.1", "::ffff:1.1.1.1", "2606:4700:4700::1111", "2a00:1450:4001::1"} {
+		require.True(t, public(netip.MustParseAddr(one)), one)
+	}
 }
