@@ -173,8 +173,10 @@ func (s assistants) deleteAssistant(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	s.known.note(kept.Line())
-	if err := (crons(s)).endOf(r.Context(), a); err != nil {
-		return err
+	if a.ID != assistantID(a.Graph) { // which stays, as it was, and so do the crons that everybody has of it
+		if err := (crons(s)).endOf(r.Context(), a); err != nil {
+			return err
+		}
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

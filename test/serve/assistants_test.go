@@ -89,7 +89,7 @@ func TestAssistants(t *testing.T) {
 }
 
 // A graph's own assistant is there without being kept. Once changed it is, and counts for runs that name the graph; deleted, it is
-// again what it was.
+// again what it was, and its crons stay.
 func TestAGraphsOwnAssistant(t *testing.T) {
 	w := newWorld(t)
 	var all []madeAssistant
@@ -101,8 +101,10 @@ func TestAGraphsOwnAssistant(t *testing.T) {
 	require.Equal(t, 2, w.assistant("PATCH", "/"+own.ID, object{"context": object{"tone": "casual"}}).Version)
 	require.Equal(t, "Hey, Ann (from nobody)", w.greeting("greet", object{}))
 	require.Equal(t, []string{"greet"}, w.found(object{"graph_id": "greet"}))
+	cron := w.cron("POST", "/runs/crons", object{"assistant_id": "greet", "schedule": "0 3 * * *", "input": object{"name": "Ann"}})
 	require.Equal(t, 204, w.ask("DELETE", "/assistants/"+own.ID, nil, nil))
 	require.Equal(t, own, w.assistant("GET", "/"+own.ID, nil))
+	require.Equal(t, own.ID, w.cron("GET", "/runs/crons/"+cron.ID, nil).Assistant, "what runs by a calendar goes on")
 	require.Equal(t, "Good day, Ann (from nobody)", w.greeting("greet", object{}))
 }
 
