@@ -36,6 +36,7 @@ const (
 	activityRollback = "rollback"
 	activityErase    = "erase"
 	activityCopy     = "copy"
+	activityStanding = "standing"
 	activityWebhook  = "webhook"
 )
 
@@ -340,23 +341,49 @@ func (a *activities) erase(ctx context.Context, threadID string) error {
 	return nil
 }
 
-// webhook posts the end of a run.
-func (a *activities) webhook(ctx context.Context, threadID, under string, r Run) error {
-	state, err := a.threads.State(ctx, thread.StateRequest{Thread: under})
-	if err != nil && !errors.Is(err, thread.ErrNotFound) {
-		return err
+// standing is the newest checkpoint of a thread, "" for none.
+func (a *activities) standing(ctx context.Context, threadID string) (string, error) {
+	state, err := a.threads.State(ctx, thread.StateRequest{Thread: threadID})
+	if errors.Is(err, thread.ErrNotFound) {
+		return "", nil
 	}
+	if err != nil {
+		return "", told(err)
+	}
+	return state.Checkpoint, nil
+}
+
+// webhook posts the end of a run, with the values that the run has left.
+func (a *activities) webhook(ctx context.Context, threadID string, o Owed) error {
+	var state thread.StateView
+	if o.At != "" {
+		var err error
+		if state, err = a.threads.State(ctx, thread.StateRequest{Thread: o.Under, Checkpoint: o.At}); err != nil && !errors.Is(err, thread.ErrNotFound) {
+			return err
+		}
+	}
+	r := o.Run
 	body := map[string]any{"run_id": r.ID, "thread_id": threadID, "assistant_id": r.Assistant, "metadata": r.Metadata, "status": r.Status,
 		"kwargs": r.Kwargs, "multitask_strategy": r.Strategy, "created_at": r.Created, "updated_at": r.Updated, "values": a.cfg.shown(ctx, state),
 		"run_started_at": r.Began, "run_ended_at": r.Ended, "webhook_sent_at": time.Now().UTC()}
-	if r.Failure != nil {
+	switch {
+	case r.Failure != nil:
 		body["error"] = r.Failure
+	case r.Status == Interrupted:
+		body["error"] = Failure{Type: "UserInterrupt", Message: "the run was cancelled"}
+	case r.Status == RolledBack:
+		body["error"] = Failure{Type: "UserRollback", Message: "the run was cancelled and taken back"}
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return temporal.NewNonRetryableApplicationError(err.Error(), "BadWebhook", nil)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Webhook, bytes.NewReader(raw))
+	return a.post(ctx, r.Webhook, raw)
+}
+
+// post sends a body to an address. An answer that is no success is an error.
+func (a *activities) post(ctx context.Context, address string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return temporal.NewNonRetryableApplicationError("the webhook's address is not one", "BadWebhook", nil)
 	}

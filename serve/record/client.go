@@ -49,7 +49,8 @@ func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Recor
 	w.RegisterWorkflowWithOptions(Keep, workflow.RegisterOptions{Name: Workflow})
 	a := &activities{threads: threads, temporal: c, cfg: cfg}
 	for name, do := range map[string]any{activityBegin: a.begin, activitySettle: a.settle, activityStop: a.stop,
-		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityWebhook: a.webhook} {
+		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityStanding: a.standing,
+		activityWebhook: a.webhook} {
 		w.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
 	return &Records{temporal: c, cfg: cfg, edits: turns{most: 1}}

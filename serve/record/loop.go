@@ -55,10 +55,7 @@ func (k *keeper) run(ctx workflow.Context, id string) error {
 		e = k.rollBack(ctx, *r)
 	}
 	k.current = ""
-	k.over(ctx, id, e)
-	if r := k.thread.Run(id); r != nil {
-		k.after(ctx, *r)
-	}
+	k.after(ctx, k.over(ctx, id, e))
 	return nil
 }
 
@@ -176,24 +173,73 @@ func (k *keeper) rollBack(ctx workflow.Context, r Run) ending {
 // mostHidden bounds the checkpoints that are remembered as taken back: the newest ones count.
 const mostHidden = 5000
 
-// after tells a webhook of the end, and deletes a thread that was only for this run.
+// after sees to it that a webhook is told of the end, and deletes a thread that was only for this run.
 func (k *keeper) after(ctx workflow.Context, r Run) {
 	if r.Webhook != "" {
-		tries := workflow.WithRetryPolicy(brief(ctx), temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6})
-		if err := workflow.ExecuteActivity(tries, activityWebhook, k.thread.ID, k.thread.Under, r).Get(ctx, nil); err != nil {
-			workflow.GetLogger(ctx).Warn("a webhook was not told of a run's end", "run", r.ID, "error", err)
-		}
+		k.owe(ctx, r)
 	}
-	if r.Forget && r.Read {
-		if _, err := workflow.AwaitWithTimeout(ctx, readTime, func() bool { return k.thread.Run(r.ID) == nil || k.thread.Deleted || k.thread.Busy() }); err != nil {
+	if !r.Forget {
+		return
+	}
+	others := func() bool { return k.thread.Deleted || k.thread.Busy() }
+	if r.Read {
+		if _, err := workflow.AwaitWithTimeout(ctx, readTime, func() bool { return k.thread.Run(r.ID) == nil || others() }); err != nil {
 			return
 		}
 	}
-	if r.Forget && !k.thread.Busy() && !k.thread.Deleted {
+	if err := workflow.Await(ctx, func() bool { return !k.owes(r.ID) || others() }); err != nil {
+		return
+	}
+	if !others() {
 		if _, err := k.delete(ctx); err != nil {
 			workflow.GetLogger(ctx).Warn("a thread was not deleted", "error", err)
 		}
 	}
+}
+
+// owe begins to tell a webhook of a run's end. Where the run has left the thread is found out before the next one begins.
+func (k *keeper) owe(ctx workflow.Context, r Run) {
+	o := Owed{Run: r.told(), Under: k.thread.Under}
+	if r.Status != RolledBack {
+		if err := workflow.ExecuteActivity(brief(ctx), activityStanding, o.Under).Get(ctx, &o.At); err != nil {
+			workflow.GetLogger(ctx).Warn("a webhook is told of a run's end without the values", "run", r.ID, "error", err)
+		}
+	}
+	if err := workflow.Await(ctx, func() bool { return len(k.thread.Owed) < mostOwed || k.thread.Deleted }); err != nil {
+		return
+	}
+	k.thread.Owed = append(k.thread.Owed, o)
+	k.pay(ctx, o)
+}
+
+// mostOwed bounds the ends that are still to be told: a thread whose receivers are away for so many has no next run until one is given up.
+const mostOwed = 50
+
+// pay tells a webhook, beside what else the record does. A record that moves meanwhile begins anew: a webhook may be told twice.
+func (k *keeper) pay(ctx workflow.Context, o Owed) {
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		tries := workflow.WithRetryPolicy(brief(ctx), temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6})
+		if err := workflow.ExecuteActivity(tries, activityWebhook, k.thread.ID, o).Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Warn("a webhook was not told of a run's end", "run", o.Run.ID, "error", err)
+		}
+		left := k.thread.Owed[:0]
+		for _, other := range k.thread.Owed {
+			if other.Run.ID != o.Run.ID {
+				left = append(left, other)
+			}
+		}
+		k.thread.Owed = left
+	})
+}
+
+// owes reports whether the webhook of a run is still to be told.
+func (k *keeper) owes(run string) bool {
+	for _, o := range k.thread.Owed {
+		if o.Run.ID == run {
+			return true
+		}
+	}
+	return false
 }
 
 // readTime is how long whoever asked for a run has to read what it has led to.

@@ -58,11 +58,14 @@ func Keep(ctx workflow.Context, t Thread) error {
 	if err := k.listen(ctx); err != nil {
 		return err
 	}
+	for _, o := range k.thread.Owed {
+		k.pay(ctx, o)
+	}
 	for {
 		var err error
 		switch next := k.thread.Next(); {
 		case k.thread.Deleted && k.current == "":
-			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && len(k.thread.Owed) == 0 })
 		case next != nil:
 			err = k.run(ctx, next.ID)
 		default:
@@ -162,23 +165,27 @@ func (k *keeper) end(ctx workflow.Context, id, how, by string) {
 	}
 }
 
-// over notes the end of a run. One that was rolled back is gone, unless that could not be done.
-func (k *keeper) over(ctx workflow.Context, id string, e ending) {
+// over notes the end of a run, and returns the run as it ended; one that was forgotten meanwhile has no id. One that was rolled back is
+// gone, unless that could not be done.
+func (k *keeper) over(ctx workflow.Context, id string, e ending) Run {
 	r := k.thread.Run(id)
 	if r == nil {
-		return
+		return Run{}
 	}
 	r.Status, r.Failure, r.Stands = e.Status, e.Failure, e.Stands
 	r.Ended, r.Updated, r.Version = workflow.Now(ctx), workflow.Now(ctx), k.thread.Version+1
 	if e.Stands != "" {
 		k.thread.Stands, k.thread.Failure = e.Stands, e.Failure
 	}
+	k.thread.trim()
+	ended := *r
 	if r.Cancel == Rollback && e.Failure == nil {
+		ended.Status = RolledBack
 		k.without(id)
 	}
-	k.thread.trim()
 	k.changed(ctx)
 	k.tell(ctx)
+	return ended
 }
 
 func (k *keeper) without(id string) {
