@@ -37,6 +37,7 @@ var statuses = []struct {
 	{record.ErrMissing, http.StatusNotFound},
 	{record.ErrExists, http.StatusConflict},
 	{record.ErrBusy, http.StatusConflict},
+	{record.ErrTooLarge, http.StatusUnprocessableEntity},
 	{assistant.ErrMissing, http.StatusNotFound},
 	{assistant.ErrExists, http.StatusConflict},
 	{assistant.ErrTooLarge, http.StatusUnprocessableEntity},

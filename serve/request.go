@@ -123,6 +123,9 @@ func (r *runRequest) check() error {
 	if at := r.at(); at != "" && uuid.Validate(at) != nil && !strings.HasPrefix(at, checkpointBegin) {
 		return refuse(http.StatusUnprocessableEntity, "checkpoint_id %q is no UUID", at)
 	}
+	if n := len(raw(r.Metadata)) + len(raw(r.Config.Metadata)); n > record.MostMetadata {
+		return refuse(http.StatusUnprocessableEntity, "the metadata has %d bytes, at most %d can be kept", n, record.MostMetadata)
+	}
 	for name := range r.Config.Configurable {
 		if len(r.Context) > 0 && !isReserved(name) {
 			return refuse(http.StatusBadRequest, "config.configurable and context are the same thing: give one of them")

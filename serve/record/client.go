@@ -31,6 +31,8 @@ var (
 	ErrExists  = errors.New("the thread exists already")
 	ErrBusy    = errors.New("a run of the thread is under way")
 	ErrMissing = errors.New("there is no such thread or run")
+	// ErrTooLarge is that of metadata which lists could not carry: see MostMetadata.
+	ErrTooLarge = errors.New("the metadata is too large")
 )
 
 // Records reads and changes records.
@@ -74,7 +76,7 @@ func explained(err error) error {
 	var missing *serviceerror.NotFound
 	switch {
 	case errors.As(err, &refused):
-		for kind, known := range map[string]error{errExists: ErrExists, errBusy: ErrBusy, errMissing: ErrMissing, errGone: ErrMissing} {
+		for kind, known := range map[string]error{errExists: ErrExists, errBusy: ErrBusy, errMissing: ErrMissing, errGone: ErrMissing, errLarge: ErrTooLarge} {
 			if refused.Type() == kind {
 				return &refusal{known, refused.Message()}
 			}
@@ -114,6 +116,9 @@ func (r *Records) update(ctx context.Context, threadID, id, name string, args ..
 
 // Create makes a thread. With exists one that is there is returned as it is.
 func (r *Records) Create(ctx context.Context, threadID string, metadata map[string]json.RawMessage, exists bool) (Thread, error) {
+	if err := checkSize(metadata); err != nil { // before there is a record, which would be left empty
+		return Thread{}, explained(err)
+	}
 	return r.create(ctx, threadID, put{Create: true, Exists: exists, Metadata: metadata})
 }
 

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -207,11 +208,36 @@ func (t *Thread) Next() *Run {
 const (
 	mostRuns    = 200
 	mostPending = 200
-	// mostKept is how much of what was asked for is kept of a run that has ended.
-	mostKept = 4 << 10
+	// mostKept is how much of what was asked for is kept of a run that has ended, and mostKeptOfAll how much of what was asked for and of
+	// the metadata of all that have: a server of Temporal takes 2 MiB in one value, which the record has to be to go on.
+	mostKept      = 4 << 10
+	mostKeptOfAll = 1 << 20
+	// MostMetadata is how many bytes the metadata of a thread may have, and that of a run: that of a thread lies in its memo, which lists
+	// read of all threads, and a record that cannot write its memo can be neither read nor deleted any more.
+	MostMetadata = 64 << 10
 )
 
-// trim forgets what is beyond the bounds: the oldest runs that have ended, and long inputs of those that have.
+// size is how many bytes metadata has.
+func size(metadata map[string]json.RawMessage) (n int) {
+	for name, v := range metadata {
+		n += len(name) + len(v)
+	}
+	return n
+}
+
+// checkSize refuses metadata that is too large when each is merged into those before it.
+func checkSize(each ...map[string]json.RawMessage) error {
+	all := map[string]json.RawMessage{}
+	for _, one := range each {
+		maps.Copy(all, one)
+	}
+	if size(all) > MostMetadata {
+		return refuse(errLarge, "the metadata has %d bytes, at most %d can be kept", size(all), MostMetadata)
+	}
+	return nil
+}
+
+// trim forgets what is beyond the bounds: the oldest runs that have ended, long inputs of those that have, and of the older of these all.
 func (t *Thread) trim() {
 	for i := range t.Runs {
 		r := &t.Runs[i]
@@ -221,6 +247,14 @@ func (t *Thread) trim() {
 		r.Start = thread.StartRequest{}
 		if len(r.Kwargs) > mostKept {
 			r.Kwargs = json.RawMessage(`{}`)
+		}
+	}
+	room := mostKeptOfAll
+	for i := len(t.Runs) - 1; i >= 0; i-- {
+		if r := &t.Runs[i]; r.Over() {
+			if room -= len(r.Kwargs) + size(r.Metadata); room < 0 {
+				r.Kwargs, r.Metadata = json.RawMessage(`{}`), nil
+			}
 		}
 	}
 	for len(t.Runs) > mostRuns && t.Runs[0].Over() {

@@ -47,7 +47,10 @@ func (k *keeper) checkPut(_ workflow.Context, p put) error {
 	case p.Create && !k.thread.Deleted:
 		return nil
 	}
-	return k.there()
+	if err := k.there(); err != nil {
+		return err
+	}
+	return checkSize(k.thread.Metadata, p.Metadata)
 }
 
 func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {

@@ -30,6 +30,7 @@ const (
 	errBusy    = "superstep.ThreadBusy"
 	errMissing = "superstep.Missing"
 	errGone    = "superstep.ThreadGone"
+	errLarge   = "superstep.ThreadTooLarge"
 )
 
 // The stages of a run that can be waited for; "" is not waited for.

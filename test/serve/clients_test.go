@@ -70,3 +70,30 @@ func TestValuesBehindAPartOfTheAnswers(t *testing.T) {
 	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/runs", nil, &runs))
 	require.Equal(t, "ann", runs[0].Metadata["by"])
 }
+
+// Metadata that a thread cannot keep is refused, at once or piece by piece, and the thread goes on as it was: it can be read, found and
+// deleted.
+func TestMetadataThatIsTooLarge(t *testing.T) {
+	w := newWorld(t)
+	large := func(n int) object { return object{fmt.Sprint("k", n): strings.Repeat("x", 20_000)} }
+	require.Equal(t, 422, w.ask("POST", "/threads", object{"metadata": object{"k": strings.Repeat("x", 3<<20)}}, nil))
+	id := w.thread()
+	for n := range 3 {
+		require.Equal(t, 200, w.ask("PATCH", "/threads/"+id, object{"metadata": large(n)}, nil))
+	}
+	require.Equal(t, 422, w.ask("PATCH", "/threads/"+id, object{"metadata": large(3)}, nil))
+	require.Equal(t, 200, w.ask("PATCH", "/threads/"+id, object{"metadata": large(2)}, nil), "the same again is not more")
+	for _, body := range []object{{"metadata": object{"k": strings.Repeat("x", 70_000)}}, {"config": object{"metadata": object{"k": strings.Repeat("x", 70_000)}}}} {
+		body["assistant_id"], body["input"] = "steps", object{"note": "x"}
+		require.Equal(t, 422, w.ask("POST", "/threads/"+id+"/runs", body, nil))
+		require.Equal(t, 422, w.ask("POST", "/runs/wait", body, nil))
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "steps", "input": object{"note": "x"}, "metadata": large(4)}, nil))
+	var found []struct {
+		ID string `json:"thread_id"`
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads/search", object{"metadata": large(1)}, &found))
+	require.Len(t, found, 1)
+	require.Equal(t, 204, w.ask("DELETE", "/threads/"+id, nil, nil))
+	require.Equal(t, 404, w.ask("GET", "/threads/"+id, nil, nil))
+}
