@@ -21,7 +21,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"superstep.dev/thread"
@@ -354,16 +353,16 @@ func (a *activities) standing(ctx context.Context, threadID string) (string, err
 }
 
 // webhook posts the end of a run, with the values that the run has left.
-func (a *activities) webhook(ctx context.Context, threadID string, o Owed) error {
+func (a *activities) webhook(ctx context.Context, e ended) error {
 	var state thread.StateView
-	if o.At != "" {
+	if e.At != "" {
 		var err error
-		if state, err = a.threads.State(ctx, thread.StateRequest{Thread: o.Under, Checkpoint: o.At}); err != nil && !errors.Is(err, thread.ErrNotFound) {
+		if state, err = a.threads.State(ctx, thread.StateRequest{Thread: e.Under, Checkpoint: e.At}); err != nil && !errors.Is(err, thread.ErrNotFound) {
 			return err
 		}
 	}
-	r := o.Run
-	body := map[string]any{"run_id": r.ID, "thread_id": threadID, "assistant_id": r.Assistant, "metadata": r.Metadata, "status": r.Status,
+	r := e.Run
+	body := map[string]any{"run_id": r.ID, "thread_id": e.Thread, "assistant_id": r.Assistant, "metadata": r.Metadata, "status": r.Status,
 		"kwargs": r.Kwargs, "multitask_strategy": r.Strategy, "created_at": r.Created, "updated_at": r.Updated, "values": a.cfg.shown(ctx, state),
 		"run_started_at": r.Began, "run_ended_at": r.Ended, "webhook_sent_at": time.Now().UTC()}
 	switch {
@@ -400,29 +399,4 @@ func (a *activities) post(ctx context.Context, address string, body []byte) erro
 		return fmt.Errorf("the webhook answered %s", resp.Status)
 	}
 	return nil
-}
-
-// Config is what records need beside the threads.
-type Config struct {
-	Namespace, TaskQueue string
-	// DataConverter is that of the Temporal client; nil for Temporal's default.
-	DataConverter converter.DataConverter
-	// Webhooks posts to the addresses that callers give.
-	Webhooks *http.Client
-	// Shown are a state's values as clients see them; nil for as they are.
-	Shown func(context.Context, thread.StateView) any
-}
-
-func (c Config) converter() converter.DataConverter {
-	if c.DataConverter == nil {
-		return converter.GetDefaultDataConverter()
-	}
-	return c.DataConverter
-}
-
-func (c Config) shown(ctx context.Context, s thread.StateView) any {
-	if c.Shown == nil {
-		return s.Values
-	}
-	return c.Shown(ctx, s)
 }

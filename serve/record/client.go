@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,9 +16,12 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/thread"
 )
 
 // prefix begins the workflow ids of records.
@@ -49,6 +53,7 @@ type Records struct {
 // are on.
 func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Records {
 	w.RegisterWorkflowWithOptions(Keep, workflow.RegisterOptions{Name: Workflow})
+	w.RegisterWorkflowWithOptions(TellWebhook, workflow.RegisterOptions{Name: WebhookWorkflow})
 	a := &activities{threads: threads, temporal: c, cfg: cfg}
 	for name, do := range map[string]any{activityBegin: a.begin, activitySettle: a.settle, activityStop: a.stop,
 		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityStanding: a.standing,
@@ -56,6 +61,31 @@ func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Recor
 		w.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
 	return &Records{temporal: c, cfg: cfg, edits: turns{most: 1}}
+}
+
+// Config is what records need beside the threads.
+type Config struct {
+	Namespace, TaskQueue string
+	// DataConverter is that of the Temporal client; nil for Temporal's default.
+	DataConverter converter.DataConverter
+	// Webhooks posts to the addresses that callers give.
+	Webhooks *http.Client
+	// Shown are a state's values as clients see them; nil for as they are.
+	Shown func(context.Context, thread.StateView) any
+}
+
+func (c Config) converter() converter.DataConverter {
+	if c.DataConverter == nil {
+		return converter.GetDefaultDataConverter()
+	}
+	return c.DataConverter
+}
+
+func (c Config) shown(ctx context.Context, s thread.StateView) any {
+	if c.Shown == nil {
+		return s.Values
+	}
+	return c.Shown(ctx, s)
 }
 
 // refusal is what a record refuses, in its own words, as callers tell it apart.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -175,8 +176,9 @@ const mostHidden = 5000
 
 // after sees to it that a webhook is told of the end, and deletes a thread that was only for this run.
 func (k *keeper) after(ctx workflow.Context, r Run) {
+	told := func() bool { return true }
 	if r.Webhook != "" {
-		k.owe(ctx, r)
+		told = k.tellWebhook(ctx, r)
 	}
 	if !r.Forget {
 		return
@@ -187,7 +189,7 @@ func (k *keeper) after(ctx workflow.Context, r Run) {
 			return
 		}
 	}
-	if err := workflow.Await(ctx, func() bool { return !k.owes(r.ID) || others() }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return told() || others() }); err != nil {
 		return
 	}
 	if !others() {
@@ -197,49 +199,38 @@ func (k *keeper) after(ctx workflow.Context, r Run) {
 	}
 }
 
-// owe begins to tell a webhook of a run's end. Where the run has left the thread is found out before the next one begins.
-func (k *keeper) owe(ctx workflow.Context, r Run) {
-	o := Owed{Run: r.told(), Under: k.thread.Under}
+// ended is the end of a run, of which its webhook is told.
+type ended struct {
+	Thread string `json:"thread"`
+	// Run is the run as it ended.
+	Run Run `json:"run"`
+	// Under is the thread that had its states then, and At the checkpoint at which the run has left it, "" for none.
+	Under string `json:"under"`
+	At    string `json:"at,omitempty"`
+}
+
+// tellWebhook begins to tell a webhook of a run's end, and returns what reports whether that is over. A workflow of its own does it: whoever
+// answers slowly, or not at all, holds up no other run, and the record may go on as a new run or be deleted meanwhile. Where the run has
+// left the thread is found out before the next one begins.
+func (k *keeper) tellWebhook(ctx workflow.Context, r Run) (over func() bool) {
+	e := ended{Thread: k.thread.ID, Run: r.told(), Under: k.thread.Under}
 	if r.Status != RolledBack {
-		if err := workflow.ExecuteActivity(brief(ctx), activityStanding, o.Under).Get(ctx, &o.At); err != nil {
+		if err := workflow.ExecuteActivity(brief(ctx), activityStanding, e.Under).Get(ctx, &e.At); err != nil {
 			workflow.GetLogger(ctx).Warn("a webhook is told of a run's end without the values", "run", r.ID, "error", err)
 		}
 	}
-	if err := workflow.Await(ctx, func() bool { return len(k.thread.Owed) < mostOwed || k.thread.Deleted }); err != nil {
-		return
+	tells := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: WebhookWorkflow + "/" + r.ID,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON}), WebhookWorkflow, e)
+	if err := tells.GetChildWorkflowExecution().Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Warn("a webhook is not told of a run's end", "run", r.ID, "error", err)
 	}
-	k.thread.Owed = append(k.thread.Owed, o)
-	k.pay(ctx, o)
+	return tells.IsReady
 }
 
-// mostOwed bounds the ends that are still to be told: a thread whose receivers are away for so many has no next run until one is given up.
-const mostOwed = 50
-
-// pay tells a webhook, beside what else the record does. A record that moves meanwhile begins anew: a webhook may be told twice.
-func (k *keeper) pay(ctx workflow.Context, o Owed) {
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		tries := workflow.WithRetryPolicy(brief(ctx), temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6})
-		if err := workflow.ExecuteActivity(tries, activityWebhook, k.thread.ID, o).Get(ctx, nil); err != nil {
-			workflow.GetLogger(ctx).Warn("a webhook was not told of a run's end", "run", o.Run.ID, "error", err)
-		}
-		left := k.thread.Owed[:0]
-		for _, other := range k.thread.Owed {
-			if other.Run.ID != o.Run.ID {
-				left = append(left, other)
-			}
-		}
-		k.thread.Owed = left
-	})
-}
-
-// owes reports whether the webhook of a run is still to be told.
-func (k *keeper) owes(run string) bool {
-	for _, o := range k.thread.Owed {
-		if o.Run.ID == run {
-			return true
-		}
-	}
-	return false
+// TellWebhook is the workflow that tells a webhook of a run's end, at least once, unless that fails six times.
+func TellWebhook(ctx workflow.Context, e ended) error {
+	tries := workflow.WithRetryPolicy(brief(ctx), temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6})
+	return workflow.ExecuteActivity(tries, activityWebhook, e).Get(ctx, nil)
 }
 
 // readTime is how long whoever asked for a run has to read what it has led to.

@@ -37,8 +37,6 @@ type Thread struct {
 	Named  string `json:"named,omitempty"`
 	// Hidden are checkpoints that a rollback took back.
 	Hidden []string `json:"hidden,omitempty"`
-	// Owed are the ends of runs of which their webhooks are still to be told.
-	Owed []Owed `json:"owed,omitempty"`
 	// Version grows with each change.
 	Version int64 `json:"version"`
 	// Deleted says that the thread is gone.
@@ -126,15 +124,6 @@ type Run struct {
 	CancelledBy string `json:"cancelled_by,omitempty"`
 }
 
-// Owed is the end of a run of which the run's webhook has not been told yet. Who answers slowly, or not at all, holds up no other run.
-type Owed struct {
-	// Run is the run as it ended.
-	Run Run `json:"run"`
-	// Under is the thread that had its states then, and At the checkpoint at which the run has left it, "" for none.
-	Under string `json:"under"`
-	At    string `json:"at,omitempty"`
-}
-
 // Failure is why a run failed.
 type Failure struct {
 	Type    string `json:"error"`
@@ -168,7 +157,6 @@ func (t *Thread) at(run, stage string) bool {
 // how it was invoked, but for its graph. Answers of a record stay in its history, where all that was asked for would come again each time.
 func (t *Thread) since(version int64) Thread {
 	out := *t
-	out.Owed = nil // the record's own business
 	out.Runs = make([]Run, len(t.Runs))
 	for i, r := range t.Runs {
 		if r.Version > version {

@@ -12,6 +12,9 @@ import (
 // Workflow is the type of a record's workflow.
 const Workflow = "superstep.thread_record"
 
+// WebhookWorkflow is the type of the workflow that tells a webhook of a run's end.
+const WebhookWorkflow = "superstep.webhook"
+
 // The updates and the query of a record.
 const (
 	updatePut    = "put"
@@ -59,14 +62,11 @@ func Keep(ctx workflow.Context, t Thread) error {
 	if err := k.listen(ctx); err != nil {
 		return err
 	}
-	for _, o := range k.thread.Owed {
-		k.pay(ctx, o)
-	}
 	for {
 		var err error
 		switch next := k.thread.Next(); {
 		case k.thread.Deleted && k.current == "":
-			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && len(k.thread.Owed) == 0 })
+			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 		case next != nil:
 			err = k.run(ctx, next.ID)
 		default:

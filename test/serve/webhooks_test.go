@@ -89,6 +89,21 @@ func TestAWebhookHoldsUpNoRun(t *testing.T) {
 	require.Equal(t, []any{"a:x", "b:x", "c:x"}, told.Values["log"], "not what the run after it has led to")
 }
 
+// A thread that is deleted while a webhook is still to be told is gone at once, and its id is free; the webhook is told all the same.
+func TestAThreadThatIsDeletedBeforeItsWebhookIsTold(t *testing.T) {
+	w, h := newWorld(t, "--webhooks-anywhere"), newHook(t)
+	h.is(true)
+	id := w.thread()
+	run := w.run(id, object{"assistant_id": "steps", "input": object{"note": "x"}, "webhook": h.URL})
+	w.eventually("a try", func() bool { return h.tries() > 0 })
+	require.Equal(t, 204, w.ask("DELETE", "/threads/"+id, nil, nil))
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"thread_id": id}, nil))
+	require.Empty(t, w.statuses(id))
+	h.is(false)
+	w.eventually("the word", func() bool { return h.of(run) != nil })
+	require.Equal(t, "success", h.of(run).Status)
+}
+
 // A webhook is told of every run that began, also of one that somebody took back, and of one whose thread is its own.
 func TestWebhooksOfRunsThatEndEarly(t *testing.T) {
 	w, h := newWorld(t, "--webhooks-anywhere"), newHook(t)
