@@ -227,7 +227,7 @@ func (b *breakpoints) UnmarshalJSON(text []byte) error {
 }
 
 // listed is a list in a request's query: a parameter that is given several times, names with commas between them, or a list in JSON, as
-// version 2.0.0 of the SDK for JavaScript writes one.
+// version 2.0.0 of the SDK for JavaScript writes one. An empty one says nothing: the SDK for Python sends it for what its caller left out.
 func listed(r *http.Request, name string) (all list) {
 	for _, value := range r.URL.Query()[name] {
 		var some list
@@ -237,7 +237,7 @@ func listed(r *http.Request, name string) (all list) {
 		}
 		all = append(all, strings.Split(value, ",")...)
 	}
-	return all
+	return slices.DeleteFunc(all, func(one string) bool { return one == "" })
 }
 
 // affirmed reports whether a parameter of a request's query says yes: clients write true, True or 1.

@@ -41,6 +41,8 @@ func TestJoiningTellsWhereTheRunIs(t *testing.T) {
 		}
 		return names
 	}
-	require.Equal(t, []string{"metadata", "values", "updates", "values", "updates", "values", "updates", "values"}, stream(at+"/stream"))
+	all := []string{"metadata", "values", "updates", "values", "updates", "values", "updates", "values"}
+	require.Equal(t, all, stream(at+"/stream"))
+	require.Equal(t, all, stream(at+"/stream?cancel_on_disconnect=false&stream_mode=")) // as the SDK for Python asks for no mode
 	require.Equal(t, []string{"updates", "updates", "updates"}, stream(at+"/stream?stream_mode=updates"))
 }
