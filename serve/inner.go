@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
+	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -150,4 +152,37 @@ func (x *renderer) leads(around *stateOut, in *level, tasks []thread.TaskView, s
 	return slices.IndexFunc(tasks, func(task thread.TaskView) bool {
 		return task.Node == node && (task.State != nil || !shown) && (id == "" || id == taskID(x.names(), strings.Join(in.below(around, task, step).space, "|")))
 	})
+}
+
+// updated makes an update of a thread one of the subgraph that a namespace leads to, and returns what that graph is. A subgraph is updated
+// where it is now, or where it was when it ended: an earlier checkpoint of it is refused.
+func (s inners) updated(ctx context.Context, t record.Thread, spec *pregel.Spec, namespace string, u *thread.UpdateRequest) (*pregel.Spec, error) {
+	_, v, in, err := s.within(ctx, t, namespace)
+	if errors.Is(err, thread.ErrNotFound) {
+		err = refuse(http.StatusNotFound, "the thread has no subgraph at %q", namespace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if u.Checkpoint != "" && u.Checkpoint != v.Checkpoint {
+		return nil, refuse(http.StatusBadRequest, "the state of a subgraph is updated at its newest checkpoint, which is %s", checkpointOut(t.Names(), v.Checkpoint))
+	}
+	u.Checkpoint, u.Subgraph = in.since, in.nodes
+	for _, node := range in.nodes {
+		at := slices.IndexFunc(spec.Nodes, func(n pregel.NodeSpec) bool { return n.Name == node })
+		if at < 0 || spec.Subgraphs[spec.Nodes[at].Subgraph] == nil {
+			return nil, refuse(http.StatusConflict, "the graph has no subgraph at %q any more", namespace)
+		}
+		spec = spec.Subgraphs[spec.Nodes[at].Subgraph]
+	}
+	return spec, nil
+}
+
+// newest is where the newest checkpoint is of the subgraph that a namespace leads to.
+func (s inners) newest(ctx context.Context, t record.Thread, namespace string) (*place, error) {
+	x, v, in, err := s.within(ctx, t, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return x.place(v.Checkpoint, in), nil
 }

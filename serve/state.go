@@ -208,15 +208,21 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	updates, err := updatesOf(spec, body.Values, body.AsNode)
+	u := thread.UpdateRequest{Graph: spec.Name, Thread: t.Under, Checkpoint: checkpointIn(t.Names(), cmp.Or(body.Checkpoint.CheckpointID, body.CheckpointID)), By: by(r.Context())}
+	in := spec
+	if body.Checkpoint.Namespace != "" {
+		if in, err = (inners{s}).updated(r.Context(), t, spec, body.Checkpoint.Namespace, &u); err != nil {
+			return err
+		}
+	}
+	updates, err := updatesOf(in, body.Values, body.AsNode)
 	if err != nil {
 		return err
 	}
-	at := checkpointIn(t.Names(), cmp.Or(body.Checkpoint.CheckpointID, body.CheckpointID))
+	u.Updates = [][]graphadapter.StateUpdate{updates}
 	var v thread.StateView
 	err = s.records.Edit(r.Context(), t.ID, func() (err error) {
-		v, err = edit(r.Context(), s.client, thread.UpdateRequest{Graph: spec.Name, Thread: t.Under, Checkpoint: at, Updates: [][]graphadapter.StateUpdate{updates},
-			Subgraph: nodesOf(body.Checkpoint.Namespace), By: by(r.Context())})
+		v, err = edit(r.Context(), s.client, u)
 		if err == nil {
 			t, err = s.records.Note(r.Context(), t.ID, record.StandsOf(v))
 		}
@@ -226,8 +232,13 @@ func (s *Server) updateState(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.index.note(t.Line())
-	p := place{Thread: t.ID, Namespace: body.Checkpoint.Namespace, Checkpoint: checkpointOut(t.Names(), v.Checkpoint)}
-	answer(w, http.StatusOK, updateOut{p, p, p.Checkpoint})
+	p := &place{Thread: t.ID, Checkpoint: checkpointOut(t.Names(), v.Checkpoint)}
+	if in != spec {
+		if p, err = (inners{s}).newest(r.Context(), t, body.Checkpoint.Namespace); err != nil {
+			return err
+		}
+	}
+	answer(w, http.StatusOK, updateOut{*p, *p, p.Checkpoint})
 	return nil
 }
 
