@@ -246,6 +246,11 @@ func affirmed(r *http.Request, name string) bool {
 	return err == nil && yes
 }
 
+// wantsNothing reports whether a request asks for no body of its answer (RFC 7240).
+func wantsNothing(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Prefer"), func(v string) bool { return strings.Contains(strings.ToLower(v), "return=minimal") })
+}
+
 // contains reports whether v has all that wanted has: of objects the members, of anything else the value.
 func contains(v, wanted json.RawMessage) bool {
 	var a, b any

@@ -186,6 +186,10 @@ func (s *Server) patchThread(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.index.note(t.Line())
+	if wantsNothing(r) {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	return s.showThread(w, r, t)
 }
 
@@ -309,8 +313,10 @@ func (q threadSearch) order(a, b record.Line) int {
 		by = strings.Compare(a.ID, b.ID)
 	case "status":
 		by = strings.Compare(a.Status, b.Status)
-	case "updated_at", "state_updated_at":
+	case "updated_at":
 		by = a.Updated.Compare(b.Updated)
+	case "state_updated_at":
+		by = a.StateUpdated().Compare(b.StateUpdated())
 	}
 	by = cmp.Or(by, a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
 	if q.SortOrder == "asc" {

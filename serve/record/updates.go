@@ -214,6 +214,7 @@ func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
 	k.thread.Edits++
 	k.thread.Hidden = append(k.thread.Hidden, n.Hidden...)
 	k.changed(ctx)
+	k.thread.Moved = k.thread.Updated
 	k.tell(ctx)
 	return k.told(), nil
 }

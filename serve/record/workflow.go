@@ -57,7 +57,7 @@ func Keep(ctx workflow.Context, t Thread) error {
 	k := &keeper{thread: t}
 	if k.thread.ID == "" {
 		k.thread.Created = workflow.Now(ctx)
-		k.thread.Updated, k.thread.Metadata = k.thread.Created, map[string]json.RawMessage{}
+		k.thread.Updated, k.thread.Moved, k.thread.Metadata = k.thread.Created, k.thread.Created, map[string]json.RawMessage{}
 	}
 	if err := k.listen(ctx); err != nil {
 		return err
@@ -185,6 +185,7 @@ func (k *keeper) over(ctx workflow.Context, id string, e ending) Run {
 		k.without(id)
 	}
 	k.changed(ctx)
+	k.thread.Moved = k.thread.Updated
 	k.tell(ctx)
 	return ended
 }
