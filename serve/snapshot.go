@@ -296,7 +296,7 @@ func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, erro
 			out.Status = record.Errors
 		}
 		if out.Error == nil && out.Status == record.Waits && t.Cancelled() {
-			out.Error = &record.Failure{Type: "UserInterrupt", Message: "the run was cancelled: a run without an input goes on from here"}
+			out.Error = record.WasCancelled()
 		}
 	}
 	for _, task := range state.Tasks {

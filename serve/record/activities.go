@@ -369,7 +369,7 @@ func (a *activities) webhook(ctx context.Context, e ended) error {
 	case r.Failure != nil:
 		body["error"] = r.Failure
 	case r.Status == Interrupted:
-		body["error"] = Failure{Type: "UserInterrupt", Message: "the run was cancelled"}
+		body["error"] = WasCancelled()
 	case r.Status == RolledBack:
 		body["error"] = Failure{Type: "UserRollback", Message: "the run was cancelled and taken back"}
 	}

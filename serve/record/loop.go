@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -178,6 +179,10 @@ const mostHidden = 5000
 func (k *keeper) after(ctx workflow.Context, r Run) {
 	told := func() bool { return true }
 	if r.Webhook != "" {
+		metadata := maps.Clone(k.thread.Metadata)
+		//workflowcheck:ignore A copy does not depend on the order in which the members come.
+		maps.Copy(metadata, r.Metadata)
+		r.Metadata = metadata
 		told = k.tellWebhook(ctx, r)
 	}
 	if !r.Forget {

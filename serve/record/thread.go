@@ -132,6 +132,11 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
+// WasCancelled is what clients are told of a run that was cancelled.
+func WasCancelled() *Failure {
+	return &Failure{Type: "UserInterrupt", Message: "the run was cancelled: a run without an input goes on from here"}
+}
+
 // Over reports whether the run has ended.
 func (r *Run) Over() bool { return r.Status != Pending && r.Status != Running }
 

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,42 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
+
+// runTold is what is told of a run.
+type runTold struct {
+	Status   string
+	Metadata object
+	Kwargs   struct {
+		Command object
+		Config  struct{ Configurable object }
+	}
+	Error *struct{ Error string }
+}
+
+// A webhook is told what a reader of the run is: also of the thread's metadata, and that the run was cancelled.
+func TestAWebhookIsToldOfACancelledRun(t *testing.T) {
+	w := newWorld(t, "--webhooks-anywhere")
+	got := make(chan runTold, 1)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var one runTold
+		text, err := io.ReadAll(r.Body)
+		if err == nil && json.Unmarshal(text, &one) == nil {
+			got <- one
+		}
+	}))
+	defer hook.Close()
+	var at struct {
+		ID string `json:"thread_id"`
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"metadata": object{"of": "thread"}}, &at))
+	id := w.run(at.ID, object{"assistant_id": "slow", "input": object{"steps": 1, "delay_ms": 60_000}, "webhook": hook.URL, "metadata": object{"mine": 1}})
+	require.Equal(t, 202, w.ask("POST", "/threads/"+at.ID+"/runs/"+id+"/cancel", nil, nil))
+	one := <-got
+	require.Equal(t, "interrupted", one.Status)
+	require.Equal(t, []any{"thread", 1.0}, []any{one.Metadata["of"], one.Metadata["mine"]})
+	require.NotNil(t, one.Error)
+	require.Equal(t, "UserInterrupt", one.Error.Error)
+}
 
 // New metadata changes no state: a thread's state_updated_at stays, and so does its place among threads that are sorted by it. Who wants no
 // body of the answer has none.
