@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"superstep.dev/serve/access"
+	"superstep.dev/serve/assistant"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -92,7 +94,7 @@ func (a *asking) check(ctx context.Context, s *Server) error {
 	if a.run.Start.By = a.by; body.Command == nil {
 		a.run.Start.Requester = a.by
 	}
-	a.run.Metadata = withGraph(of.Graph, body.Config.Metadata, a.run.Metadata)
+	a.run.Metadata = withGraph(of.Graph, ofAssistant(of, there), body.Config.Metadata, a.run.Metadata)
 	a.run.Forget = a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
 	return nil
 }
@@ -100,16 +102,16 @@ func (a *asking) check(ctx context.Context, s *Server) error {
 // there is the thread of the run. One that is the run's own is made when the run begins: a request that is refused leaves none.
 func (a *asking) there(ctx context.Context, s *Server) (record.Thread, error) {
 	if !a.apart || !a.create {
-		return s.thereFor(ctx, a.thread.ID, a.create)
+		return s.thereFor(ctx, a.thread.ID, a.create, a.request.ofThread())
 	}
-	_, err := marked(ctx, access.Resource{Kind: access.Threads, ID: a.thread.ID})
-	return record.Thread{ID: a.thread.ID, Under: a.thread.ID}, err
+	metadata, err := marked(ctx, access.Resource{Kind: access.Threads, ID: a.thread.ID})
+	return record.Thread{ID: a.thread.ID, Under: a.thread.ID, Metadata: metadata}, err
 }
 
 // begin asks for the run on its thread.
 func (a *asking) begin(ctx context.Context, s *Server, stage string) error {
 	if a.apart && a.create {
-		if _, err := s.thereFor(ctx, a.thread.ID, true); err != nil {
+		if _, err := s.thereFor(ctx, a.thread.ID, true, a.request.ofThread()); err != nil {
 			return err
 		}
 	}
@@ -152,13 +154,31 @@ func withGraph(graph string, metadata ...object) object {
 	return out
 }
 
-// thereFor makes the thread of a run where it is to be made, and refuses a thread that is not there.
-func (s *Server) thereFor(ctx context.Context, id string, create bool) (record.Thread, error) {
+// ofAssistant is what a run has of its assistant's metadata: not who made that, and nothing that the thread says itself.
+func ofAssistant(a assistant.Assistant, t record.Thread) object {
+	out := maps.Clone(a.Metadata)
+	maps.DeleteFunc(out, func(name string, _ json.RawMessage) bool {
+		_, said := t.Metadata[name]
+		return said || name == "created_by"
+	})
+	return out
+}
+
+// ofThread is the metadata of a thread that is made for the run: the run's, by which clients then find the thread.
+func (r *runRequest) ofThread() object {
+	out := object{}
+	maps.Copy(out, r.Config.Metadata)
+	maps.Copy(out, r.Metadata)
+	return out
+}
+
+// thereFor makes the thread of a run, with that metadata, where it is to be made, and refuses a thread that is not there.
+func (s *Server) thereFor(ctx context.Context, id string, create bool, metadata object) (record.Thread, error) {
 	if !create {
 		t, _, err := s.recordOf(ctx, id)
 		return t, err
 	}
-	metadata, err := marked(ctx, access.Resource{Kind: access.Threads, ID: id})
+	metadata, err := marked(ctx, access.Resource{Kind: access.Threads, ID: id, Metadata: metadata})
 	if err != nil {
 		return record.Thread{}, err
 	}

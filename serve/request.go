@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -185,9 +186,7 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	if run.Strategy == "" {
 		run.Strategy = record.Enqueue
 	}
-	run.Kwargs = raw(map[string]any{"input": r.Input, "command": r.Command, "config": r.Config, "context": r.ownContext(),
-		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable, "durability": r.durability(),
-		"interrupt_before": r.InterruptBefore, "interrupt_after": r.InterruptAfter})
+	run.Kwargs = r.kwargs(threadID, run.ID, a)
 	checkpoint, err := s.checkpointOf(ctx, threadID, r.at())
 	if err != nil {
 		return run, err
@@ -215,6 +214,40 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 		run.Refused, err = &record.Failure{Type: none.kind, Message: none.says}, nil
 	}
 	return run, err
+}
+
+// kwargs is what a run was asked for, as clients know it: config.configurable is always there, and says which run it is.
+func (r *runRequest) kwargs(threadID, runID string, a assistant.Assistant) json.RawMessage {
+	of := contextFields(a, r)
+	configurable := maps.Clone(of)
+	maps.Copy(configurable, r.Config.Configurable)
+	maps.Copy(configurable, object{"run_id": raw(runID), "thread_id": raw(threadID), "graph_id": raw(a.Graph), "assistant_id": raw(a.ID)})
+	settings := object{"configurable": raw(configurable)}
+	if limit, said := limitOf(a, r); said {
+		settings["recursion_limit"] = raw(limit)
+	}
+	if r.Config.Tags != nil {
+		settings["tags"] = raw(r.Config.Tags)
+	}
+	if r.Config.Metadata != nil {
+		settings["metadata"] = raw(r.Config.Metadata)
+	}
+	out := map[string]any{"input": r.Input, "command": nil, "config": settings, "context": of, "webhook": nil, "feedback_keys": r.FeedbackKeys,
+		"stream_mode": r.modes(), "subgraphs": r.StreamSubgraphs, "resumable": r.StreamResumable, "durability": cmp.Or(r.durability(), graphadapter.DurabilityAsync),
+		"interrupt_before": r.InterruptBefore, "interrupt_after": r.InterruptAfter}
+	if c := r.Command; c != nil {
+		said := object{}
+		for name, v := range map[string]json.RawMessage{"resume": c.Resume, "update": c.Update, "goto": c.Goto} {
+			if given(v) {
+				said[name] = v
+			}
+		}
+		out["command"] = said
+	}
+	if r.Webhook != "" {
+		out["webhook"] = r.Webhook
+	}
+	return raw(out)
 }
 
 // stops leaves of breakpoints those that a graph has nodes for. Clients send the same ones to all graphs.
@@ -268,7 +301,9 @@ func (r *runRequest) ownContext() object {
 }
 
 // contextOf is the run's context: the assistant's, and over it, field by field, the run's.
-func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage {
+func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage { return raw(contextFields(a, r)) }
+
+func contextFields(a assistant.Assistant, r *runRequest) object {
 	out := object{}
 	for _, from := range []object{a.Context, r.ownContext()} {
 		for name, v := range from {
@@ -277,7 +312,7 @@ func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage {
 			}
 		}
 	}
-	return raw(out)
+	return out
 }
 
 // contextFor leaves of a run's context what the graph takes: clients put settings of all kinds beside it, which a graph with a context

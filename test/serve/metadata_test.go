@@ -24,6 +24,48 @@ type runTold struct {
 	Error *struct{ Error string }
 }
 
+// A thread that is made for a run is found by the run's metadata. One that was there keeps its own.
+func TestAThreadThatIsMadeForARunHasItsMetadata(t *testing.T) {
+	w := newWorld(t)
+	mark, id, there := uuid.NewString(), uuid.NewString(), w.thread()
+	body := object{"assistant_id": "steps", "input": object{"note": "x"}, "if_not_exists": "create", "on_completion": "keep", "metadata": object{"mark": mark},
+		"config": object{"metadata": object{"from": "config"}}}
+	for _, path := range []string{"/threads/" + id + "/runs/wait", "/threads/" + there + "/runs/wait", "/runs/wait"} {
+		require.Equal(t, 200, w.ask("POST", path, body, nil))
+	}
+	body["metadata"] = object{"mark": "later"}
+	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", body, nil))
+	var found []struct {
+		ID       string `json:"thread_id"`
+		Metadata object
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads/search", object{"metadata": object{"mark": mark, "from": "config"}, "sort_by": "created_at", "sort_order": "asc"}, &found))
+	require.Len(t, found, 2)
+	require.Equal(t, id, found[0].ID)
+}
+
+// A run says which run it is where clients look for it, has its context there, and the metadata of its assistant under that of its thread.
+func TestARunTellsWhatItWasAskedFor(t *testing.T) {
+	w := newWorld(t)
+	var a struct {
+		ID string `json:"assistant_id"`
+	}
+	require.Equal(t, 200, w.ask("POST", "/assistants", object{"graph_id": "greet", "context": object{"user": "ann"}, "metadata": object{"team": "a", "both": "assistant"}}, &a))
+	var at struct {
+		ID string `json:"thread_id"`
+	}
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"metadata": object{"both": "thread"}}, &at))
+	id := w.run(at.ID, object{"assistant_id": a.ID, "input": object{"name": "bob"}, "metadata": object{"mine": 1}})
+	var run runTold
+	require.Equal(t, 200, w.ask("GET", "/threads/"+at.ID+"/runs/"+id, nil, &run))
+	require.Equal(t, object{"user": "ann", "run_id": id, "thread_id": at.ID, "graph_id": "greet", "assistant_id": a.ID}, run.Kwargs.Config.Configurable)
+	require.Nil(t, run.Kwargs.Command)
+	require.Equal(t, object{"team": "a", "both": "thread", "mine": 1.0, "graph_id": "greet", "assistant_id": a.ID}, run.Metadata)
+	answer := w.run(at.ID, object{"assistant_id": "greet", "command": object{"goto": "greet"}})
+	require.Equal(t, 200, w.ask("GET", "/threads/"+at.ID+"/runs/"+answer, nil, &run))
+	require.Equal(t, object{"goto": "greet"}, run.Kwargs.Command)
+}
+
 // A webhook is told what a reader of the run is: also of the thread's metadata, and that the run was cancelled.
 func TestAWebhookIsToldOfACancelledRun(t *testing.T) {
 	w := newWorld(t, "--webhooks-anywhere")
