@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -26,6 +27,8 @@ const (
 	rowCorrected       = "corrected-answer"
 	rowMemoryTwice     = "memory-twice"
 	rowExitUntracked   = "exit-untracked"
+	rowExitConflict    = "exit-conflict"
+	rowExitLimit       = "exit-limit"
 )
 
 // situationsOf runs a case once in this process, as far as it goes, and tells where declared situations come about in it, in
@@ -36,7 +39,8 @@ func situationsOf(ctx context.Context, c *source, name string) []situation {
 		return nil
 	}
 	r.states = func(int) bool { return false }
-	w := &watcher{doc: c.doc, scalars: map[string]string{}, asked: map[string]bool{}, named: map[string]bool{}}
+	w := &watcher{doc: c.doc, scalars: map[string]string{}, asked: map[string]bool{}, given: map[string]string{},
+		named: map[string]bool{}}
 	r.after = func(context.Context, int) error {
 		if r.counters.hasRetried() {
 			w.note(rowRetriedSubgraph)
@@ -60,6 +64,8 @@ type watcher struct {
 	// has had its answer.
 	asked     map[string]bool
 	forgotten bool
+	// given are, by thread, the root's checkpoints at which such a question was first answered.
+	given map[string]string
 	// named are the threads of which an action has named a checkpoint to go on from.
 	named map[string]bool
 }
@@ -105,7 +111,8 @@ func (m *watchedThreads) run(ctx context.Context, thread string, in pregel.Input
 	if err != nil {
 		return err
 	}
-	v := &view{w: m.w, program: program, thread: thread, in: in, begun: before.Checkpoint}
+	v := &view{w: m.w, program: program, thread: thread, in: in, begun: before.Checkpoint,
+		exit: opts.Durability == graphadapter.DurabilityExit}
 	newest, err := t.State(ctx, "")
 	if err != nil {
 		newest = before
@@ -125,8 +132,14 @@ func (m *watchedThreads) run(ctx context.Context, thread string, in pregel.Input
 		rec.observe(e)
 	}
 	_, err = t.Run(ctx, in, opts)
-	if after, unreadable := t.State(ctx, ""); unreadable == nil && opts.Durability == graphadapter.DurabilityExit {
+	if !v.exit {
+		return err
+	}
+	if after, unreadable := t.State(ctx, ""); unreadable == nil {
 		v.leftUntracked(after)
+	}
+	if conflict := (*pregel.InvalidUpdateError)(nil); errors.As(err, &conflict) {
+		v.w.note(rowExitConflict)
 	}
 	return err
 }
@@ -140,6 +153,7 @@ type view struct {
 	begun   string                // the root's checkpoint at which it began
 	open    []pregel.OpenQuestion // that people were asked when it began; none of an earlier checkpoint
 	over    bool                  // the root has made a checkpoint
+	exit    bool                  // it runs in durability exit
 }
 
 func (v *view) scalar() bool { return v.in.Resume != nil && v.in.Resume.Scalar != nil }
@@ -161,6 +175,9 @@ func (v *view) leftUntracked(s *pregel.Snapshot) {
 
 // answers notes what the run's answers are for.
 func (v *view) answers() {
+	if v.w.given[v.thread] == v.begun && v.begun != "" && v.in.Value == nil {
+		v.w.note(rowForgetful)
+	}
 	if v.in.Resume == nil {
 		return
 	}
@@ -180,6 +197,7 @@ func (v *view) answers() {
 		v.w.note(rowForgetful)
 	}
 	v.w.forgotten = true
+	v.w.given[v.thread] = v.begun
 }
 
 func (v *view) see(e pregel.Event) {
@@ -193,6 +211,18 @@ func (v *view) see(e pregel.Event) {
 		v.question(e)
 	case e.Kind == pregel.EventTaskEnd && e.Error != nil && strings.Contains(e.Error.Message, "remembers, and runs twice"):
 		v.w.note(rowMemoryTwice)
+	case e.Kind == pregel.EventTaskEnd && e.Error != nil && v.exit:
+		v.failed(nodeErrorType(e.Error))
+	}
+}
+
+// failed notes a subgraph that ended in durability exit in a way of which LangGraph keeps less.
+func (v *view) failed(how string) {
+	switch how {
+	case typeRecursion:
+		v.w.note(rowExitLimit)
+	case typeInvalidUpdate:
+		v.w.note(rowExitConflict)
 	}
 }
 
@@ -206,12 +236,24 @@ func (v *view) question(e pregel.Event) {
 	switch {
 	case v.over:
 	case v.scalar():
-		if len(v.open) == 0 || v.in.Control != nil && len(v.in.Control.Goto) > 0 {
+		if len(v.open) == 0 || v.in.Control != nil && len(v.in.Control.Goto) > 0 || v.another(e) {
 			v.w.note(rowEarlyAnswer)
 		}
 	case v.w.scalars[v.thread] == v.begun && v.in.Value == nil:
 		v.w.note(rowStaleAnswer)
 	}
+}
+
+// another reports whether a task asks that had nothing open when the run began, beside one that had.
+func (v *view) another(e pregel.Event) bool {
+	beside := false
+	for _, q := range v.open {
+		if q.Node == e.Task.Node {
+			return false
+		}
+		beside = beside || q.Step == e.Step
+	}
+	return beside
 }
 
 // at is the subgraph at a path of nodes.
