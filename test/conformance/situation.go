@@ -29,6 +29,7 @@ const (
 	rowExitUntracked   = "exit-untracked"
 	rowExitConflict    = "exit-conflict"
 	rowExitLimit       = "exit-limit"
+	rowUntrackedAlone  = "untracked-alone"
 )
 
 // situationsOf runs a case once in this process, as far as it goes, and tells where declared situations come about in it, in
@@ -132,11 +133,12 @@ func (m *watchedThreads) run(ctx context.Context, thread string, in pregel.Input
 		rec.observe(e)
 	}
 	_, err = t.Run(ctx, in, opts)
-	if !v.exit {
-		return err
-	}
 	if after, unreadable := t.State(ctx, ""); unreadable == nil {
 		v.leftUntracked(after)
+		v.leftAlone(program, after)
+	}
+	if !v.exit {
+		return err
 	}
 	if conflict := (*pregel.InvalidUpdateError)(nil); errors.As(err, &conflict) {
 		v.w.note(rowExitConflict)
@@ -167,10 +169,31 @@ func (v *view) corrects(at *pregel.Snapshot) {
 
 // leftUntracked notes a superstep under way, left in durability exit, of which tasks have finished.
 func (v *view) leftUntracked(s *pregel.Snapshot) {
+	if !v.exit {
+		return
+	}
 	tracked := !slices.ContainsFunc(v.program.Spec.Channels, func(c pregel.ChannelSpec) bool { return c.Kind == pregel.KindUntracked })
 	if !tracked && len(s.Next) > 0 && slices.ContainsFunc(s.Tasks, func(t pregel.TaskSnapshot) bool { return t.Done }) {
 		v.w.note(rowExitUntracked)
 	}
+}
+
+// leftAlone notes a superstep under way of which a task has finished that wrote nothing but untracked values.
+func (v *view) leftAlone(p *pregel.Program, s *pregel.Snapshot) {
+	for _, t := range s.Tasks {
+		if sub, ok := subgraphOf(p, t.Name); ok && t.State != nil {
+			v.leftAlone(sub, t.State)
+		}
+		if t.Done && len(t.Wrote) > 0 && !slices.ContainsFunc(t.Wrote, func(w pregel.Write) bool { return !isUntracked(p, w.Channel) }) {
+			v.w.note(rowUntrackedAlone)
+		}
+	}
+}
+
+func isUntracked(p *pregel.Program, channel string) bool {
+	return slices.ContainsFunc(p.Spec.Channels, func(c pregel.ChannelSpec) bool {
+		return c.Name == channel && c.Kind == pregel.KindUntracked
+	})
 }
 
 // answers notes what the run's answers are for.
