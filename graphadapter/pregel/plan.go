@@ -108,15 +108,17 @@ func (p *Program) pull(c *Checkpoint, at int, full *reader) *Task {
 	return t
 }
 
-// Read returns a task's state with the task's own writes applied: what its branches see. Unwritten channels are as in its
-// state; nothing of a sibling is visible. The task remembers what long values came to: a superstep in which nobody else writes
+// Read returns a task's state with the task's own writes applied: what its branches see. For unwritten channels a superstep has gone
+// by, which empties those that live for one; nothing of a sibling is visible. The task remembers what long values came to: a superstep in which nobody else writes
 // these channels comes to the same, and does not make it again.
 func (p *Program) Read(t *Task, writes []Write) (map[string]Held, error) {
 	t.reduced = nil
 	read := make(map[string]Held, p.state)
 	for i := range p.state {
-		if v := t.State[p.channels[i].name]; !v.IsNone() {
-			read[p.channels[i].name] = v
+		ch := &p.channels[i]
+		s := cell{value: t.State[ch.name]}
+		if ch.pass(&s); ch.available(&s) {
+			read[ch.name] = s.value
 		}
 	}
 	var few [fewWrites]channelWrite
