@@ -70,12 +70,13 @@ var again = superstep.RetryPolicy{
 }
 
 // speak has the model say its next message. The message is known by one id from its first word on, so that clients put the words and
-// the whole together. No Task is around the call: nothing in the node comes after it that could make it happen again.
+// the whole together. An attempt that is repeated says the same message, and who has it said again, from a checkpoint before it, gets another
+// one: that has another superstep. No Task is around the call: nothing in the node comes after it that could make it happen again.
 func speak(m Model) func(context.Context, State) (State, error) {
 	return func(ctx context.Context, s State) (State, error) {
 		conversation := s.Messages.Get()
 		last, _ := s.Messages.Last()
-		id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "superstep:chat:%s:%d", last.ID, len(conversation))).String()
+		id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "superstep:chat:%s:%d", last.ID, superstep.Info(ctx).Step)).String()
 		say := func(words string) error {
 			return superstep.EmitMessage(ctx, message.Message{ID: id, Role: message.RoleAssistant, Content: message.Text(words)})
 		}

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,23 @@ func TestWordsAreThoseOfTheMessage(t *testing.T) {
 	_, err = Clerk{}.Next(t.Context(), r.Output.Messages.Get()[:1], func(words string) error { heard = append(heard, words); return nil })
 	require.NoError(t, err)
 	require.Equal(t, words(Help), heard)
+}
+
+// An answer that is given again is another message: chat pages show it beside the first one.
+func TestAnAnswerThatIsGivenAgain(t *testing.T) {
+	th := Graph(Clerk{}, till{}).Thread(superstep.NewMemory(), "t-1")
+	r, err := th.Invoke(t.Context(), human("What can you do?"))
+	require.NoError(t, err)
+	first, _ := r.Output.Messages.Last()
+	made, err := th.History(t.Context())
+	require.NoError(t, err)
+	before := slices.IndexFunc(made, func(c thread.CheckpointView) bool { return slices.Equal(c.Next, []string{"model"}) })
+	r, err = th.Invoke(t.Context(), nil, superstep.FromCheckpoint(made[before].Checkpoint))
+	require.NoError(t, err)
+	again, _ := r.Output.Messages.Last()
+	require.Equal(t, first.Content, again.Content)
+	require.NotEqual(t, first.ID, again.ID)
+	require.Len(t, r.Output.Messages.Get(), 2)
 }
 
 // mumbler is a model that asks for what there is not.

@@ -130,8 +130,8 @@ func scripted(ctx context.Context, s chatState) (chatState, error) {
 	if len(last.Content.Parts) > 0 {
 		text = last.Content.Parts[0].Text
 	}
-	before := len(s.Messages.Get())
-	id := "lc_run--" + uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s %d", last.ID, before)).String() + "-0"
+	// An attempt that is repeated says the same message; one that is asked for again, from an earlier checkpoint, says another one.
+	id := "lc_run--" + uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s %d", last.ID, superstep.Info(ctx).Step)).String() + "-0"
 	reply := message.Message{ID: id, Role: message.RoleAssistant}
 	city, asks := strings.CutPrefix(text, "weather in ")
 	switch {
