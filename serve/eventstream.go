@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
 	"superstep.dev/thread"
 )
@@ -38,14 +39,23 @@ func (s commands) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.record(r)
+	id, err := threadIn(r)
 	if err != nil {
 		return err
 	}
-	followed := s.records.Follow(t)
-	defer followed.Leave()
-	f := &following{server: s.Server, thread: t.ID, wanted: wanted, watch: followed, out: newSSE(w)}
-	defer f.out.close()
+	f := &following{server: s.Server, thread: id, wanted: wanted}
+	t, err := f.open(w, r)
+	if f.out != nil {
+		defer f.out.close()
+	}
+	if err != nil && f.out != nil {
+		return nil // the client has gone, or somebody else has made the thread
+	}
+	if err != nil {
+		return err
+	}
+	f.watch = s.records.Follow(t)
+	defer f.watch.Leave()
 	err = f.runs(r.Context())
 	if r.Context().Err() == nil && !errors.Is(err, errSent) && !errors.Is(err, record.ErrMissing) {
 		s.log.Warnw("a stream of events ended", "thread", t.ID, "error", err) // its client asks again
@@ -63,6 +73,25 @@ type following struct {
 	// run is the one that is told, and ranks those of its events.
 	run   record.Run
 	ranks ranks
+}
+
+// open begins the stream, and returns the thread when it is there: clients ask for its events before their first command makes it.
+func (f *following) open(w http.ResponseWriter, r *http.Request) (record.Thread, error) {
+	t, err := f.server.records.Get(r.Context(), f.thread)
+	if errors.Is(err, record.ErrMissing) {
+		if _, err := granted(r.Context(), access.Resource{Kind: access.Threads, ID: f.thread}); err != nil {
+			return t, err
+		}
+		f.out = newSSE(w)
+		t, err = f.server.records.Made(r.Context(), f.thread)
+	}
+	if err == nil {
+		_, err = mayFind(r.Context(), resourceOf(t))
+	}
+	if err == nil && f.out == nil {
+		f.out = newSSE(w)
+	}
+	return t, err
 }
 
 // runs tells of one run after the other, until it cannot go on: the error says why.

@@ -47,6 +47,7 @@ type Records struct {
 	edits    turns // one at a time
 	readings readings
 	watches  watches
+	makings  makings
 }
 
 // New returns the records of the threads of a client, and makes a worker work on them. The Temporal client is the one that the threads
@@ -181,8 +182,33 @@ func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread,
 		// What an earlier thread of that id had is the server's to delete: this one keeps its states under another id.
 		reuse, begin.Under = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, threadID+"~"+uuid.NewString()
 	}
+	if err == nil {
+		r.makings.tell(threadID)
+	}
 	return t, explained(err)
 }
+
+// Made returns a thread when somebody has made it, which another process may do: that is asked for now and then.
+func (r *Records) Made(ctx context.Context, threadID string) (t Thread, err error) {
+	made, leave := r.makings.join(threadID)
+	defer leave()
+	again := time.NewTicker(elsewhere)
+	defer again.Stop()
+	for {
+		if t, err = r.Get(ctx, threadID); !errors.Is(err, ErrMissing) {
+			return t, err
+		}
+		select {
+		case <-made:
+		case <-again.C:
+		case <-ctx.Done():
+			return t, ctx.Err()
+		}
+	}
+}
+
+// elsewhere is how often a thread that is waited for is looked for at the server of Temporal.
+const elsewhere = time.Second
 
 // Patch merges metadata.
 func (r *Records) Patch(ctx context.Context, threadID string, metadata map[string]json.RawMessage) (Thread, error) {

@@ -177,3 +177,42 @@ func (w *watch) ask(r *Records) (next watched) {
 	}
 	return next
 }
+
+// makings are the threads that somebody in this process waits for and nobody has made yet.
+type makings struct {
+	mu       sync.Mutex
+	byThread map[string]map[chan struct{}]bool
+}
+
+// join waits for a thread: made tells that this process has made it. leave must be called once.
+func (m *makings) join(threadID string) (made <-chan struct{}, leave func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one := make(chan struct{}, 1)
+	if m.byThread == nil {
+		m.byThread = map[string]map[chan struct{}]bool{}
+	}
+	if m.byThread[threadID] == nil {
+		m.byThread[threadID] = map[chan struct{}]bool{}
+	}
+	m.byThread[threadID][one] = true
+	return one, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if delete(m.byThread[threadID], one); len(m.byThread[threadID]) == 0 {
+			delete(m.byThread, threadID)
+		}
+	}
+}
+
+// tell tells those who wait for a thread.
+func (m *makings) tell(threadID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for one := range m.byThread[threadID] {
+		select {
+		case one <- struct{}{}:
+		default: // it has been told
+		}
+	}
+}

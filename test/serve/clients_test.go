@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +71,36 @@ func TestValuesBehindAPartOfTheAnswers(t *testing.T) {
 	}
 	require.Equal(t, 200, w.ask("GET", "/threads/"+id+"/runs", nil, &runs))
 	require.Equal(t, "ann", runs[0].Metadata["by"])
+}
+
+// Clients ask for the events of a thread before their first command makes it, also at another server: nothing of its runs is missed.
+func TestEventsOfAThreadThatIsNotThereYet(t *testing.T) {
+	w := newWorld(t)
+	other := *w
+	other.startServe()
+	id := uuid.NewString()
+	here, there := w.follow(id, object{"channels": everything}, over), other.follow(id, object{"channels": everything}, over)
+	w.command(id, "run.start", object{"assistant_id": "steps", "input": object{"note": "x"}})
+	all := <-here
+	require.True(t, all[0].is("running"))
+	require.True(t, all[len(all)-1].is("completed"))
+	require.Equal(t, all, <-there)
+}
+
+// Nobody gets the events of a thread that somebody else makes, however early they ask for them.
+func TestEventsOfAThreadThatSomebodyElseMakes(t *testing.T) {
+	w, _, _, bob, _ := keyed(t)
+	id := uuid.NewString()
+	req := w.as(bob).request("POST", "/threads/"+id+"/stream/events", strings.NewReader(`{"channels": ["values", "lifecycle"]}`))
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, 200, resp.StatusCode)
+	w.command(id, "run.start", object{"assistant_id": "steps", "input": object{"note": "x"}})
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Empty(t, strings.ReplaceAll(strings.TrimSpace(string(text)), ": heartbeat", ""))
+	require.Equal(t, 404, w.as(bob).ask("POST", "/threads/"+id+"/stream/events", object{"channels": everything}, nil))
 }
 
 // Metadata that a thread cannot keep is refused, at once or piece by piece, and the thread goes on as it was: it can be read, found and

@@ -233,7 +233,7 @@ func TestEventsOfRunsThatEndEarly(t *testing.T) {
 func TestEventsThatAreRefused(t *testing.T) {
 	w := newWorld(t)
 	id := w.thread()
-	require.Equal(t, 404, w.ask("POST", "/threads/"+uuid.NewString()+"/stream/events", object{"channels": everything}, nil))
+	require.Equal(t, 400, w.ask("POST", "/threads/"+uuid.NewString()+"/stream/events", object{"channels": []string{}}, nil))
 	for _, body := range []object{
 		{}, {"channels": []string{}}, {"channels": "values"}, {"channels": []string{"bogus"}}, {"channels": []string{"custom:"}},
 		{"channels": everything, "since": -1}, {"channels": everything, "since": 1 << 60}, {"channels": everything, "since": "1"},
