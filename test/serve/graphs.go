@@ -166,7 +166,7 @@ func callTool(ctx context.Context, s chatState, reply message.Message, city stri
 	first, second := reply, reply
 	first.ToolCalls = []message.ToolCall{{ID: "call_1", Name: "get_weather"}}
 	second.ToolCalls = []message.ToolCall{{Arguments: args}}
-	for _, piece := range []message.Message{first, second} {
+	for _, piece := range []message.Message{first, second, reply} { // the last one is empty, as that of a text
 		if err := superstep.EmitMessage(ctx, piece); err != nil {
 			return s, err
 		}
