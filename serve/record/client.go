@@ -188,27 +188,28 @@ func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread,
 	return t, explained(err)
 }
 
-// Made returns a thread when somebody has made it, which another process may do: that is asked for now and then.
+// Made returns a thread when somebody has made it. Another process may do that, which is asked for ever more seldom.
 func (r *Records) Made(ctx context.Context, threadID string) (t Thread, err error) {
 	made, leave := r.makings.join(threadID)
 	defer leave()
-	again := time.NewTicker(elsewhere)
-	defer again.Stop()
-	for {
+	for wait := soon; ; wait = min(2*wait, seldom) {
 		if t, err = r.Get(ctx, threadID); !errors.Is(err, ErrMissing) {
 			return t, err
 		}
 		select {
 		case <-made:
-		case <-again.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return t, ctx.Err()
 		}
 	}
 }
 
-// elsewhere is how often a thread that is waited for is looked for at the server of Temporal.
-const elsewhere = time.Second
+// How soon a thread that is waited for is looked for again, and how seldom at last.
+const (
+	soon   = 200 * time.Millisecond
+	seldom = 5 * time.Second
+)
 
 // Patch merges metadata.
 func (r *Records) Patch(ctx context.Context, threadID string, metadata map[string]json.RawMessage) (Thread, error) {
