@@ -127,8 +127,12 @@ func (k *Keys) Problem() error {
 // Authenticate is an [Authenticate].
 func (k *Keys) Authenticate(r *http.Request) (Identity, error) {
 	given := r.Header.Get("X-Api-Key")
-	if bearer := bearerOf(r); given == "" && strings.HasPrefix(bearer, keyPrefix) {
-		given = bearer
+	// Clients send a key of another service along that they find in their environment: beside a bearer token it is none.
+	if bearer := bearerOf(r); bearer != "" && !strings.HasPrefix(given, keyPrefix) {
+		given = ""
+		if strings.HasPrefix(bearer, keyPrefix) {
+			given = bearer
+		}
 	}
 	if given == "" {
 		return Identity{}, ErrNoCredential
