@@ -124,41 +124,6 @@ func TestFollowersDoNotHoldAFullHistory(t *testing.T) {
 	require.ErrorAs(t, env.GetWorkflowError(), &next)
 }
 
-// A record that begins a new history while a webhook is still to be told takes that along, and tells it from there.
-func TestAFullRecordStillTellsItsWebhooks(t *testing.T) {
-	d := &doing{}
-	var told []string
-	env := d.env(t)
-	away := true
-	webhook := func(_ context.Context, threadID string, o Owed) error {
-		if away {
-			return activity.ErrResultPending
-		}
-		told = append(told, threadID+" "+o.Run.ID+" "+o.At)
-		return nil
-	}
-	env.RegisterActivityWithOptions(webhook, activity.RegisterOptions{Name: activityWebhook})
-	full := func() { env.SetCurrentHistoryLength(mostEvents + 1) }
-	env.RegisterDelayedCallback(full, time.Second)
-	env.ExecuteWorkflow(Keep, Thread{ID: "t", Under: "t", Metadata: map[string]json.RawMessage{}, Owed: []Owed{{Run: Run{ID: "r"}, Under: "t", At: "here"}}})
-	var next *workflow.ContinueAsNewError
-	var left Thread
-	require.ErrorAs(t, env.GetWorkflowError(), &next)
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &left))
-	require.Len(t, left.Owed, 1)
-
-	away = false
-	env = d.env(t)
-	env.RegisterActivityWithOptions(webhook, activity.RegisterOptions{Name: activityWebhook})
-	env.RegisterDelayedCallback(full, time.Minute)
-	env.ExecuteWorkflow(Keep, left)
-	require.ErrorAs(t, env.GetWorkflowError(), &next)
-	left = Thread{}
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &left))
-	require.Empty(t, left.Owed)
-	require.Equal(t, []string{"t r here"}, told)
-}
-
 // What is kept of runs that have ended is bounded together: of older ones it is forgotten what was asked for, and the runs stay.
 func TestWhatIsKeptOfRunsIsBoundedTogether(t *testing.T) {
 	var all Thread
