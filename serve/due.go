@@ -38,7 +38,12 @@ func requestOf(c cron.Cron) (runRequest, error) {
 
 // CronThread implements cron.Server.
 func (s crons) CronThread(ctx context.Context, c cron.Cron, thread string) error {
-	t, err := s.records.Create(ctx, thread, c.Marks, true)
+	metadata := object{}
+	if body, err := requestOf(c); err == nil { // else the run is refused, and says why
+		metadata = body.ofThread()
+	}
+	maps.Copy(metadata, c.Marks)
+	t, err := s.records.Create(ctx, thread, metadata, true)
 	if err == nil {
 		s.index.note(t.Line())
 	}

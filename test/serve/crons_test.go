@@ -105,6 +105,9 @@ func TestACronOutlivesItsServer(t *testing.T) {
 	w.eventually("its end", func() bool { return slices.Equal([]string{"success"}, w.statuses(threads[0])) })
 	require.Equal(t, []string{"a:" + note, "b:" + note, "c:" + note}, w.log(threads[0]))
 	require.Len(t, w.threadsOf(c.ID), 1)
+	var found []object
+	require.Equal(t, 200, w.ask("POST", "/threads/search", object{"metadata": object{"m": 1, "cron_id": c.ID}}, &found))
+	require.Len(t, found, 1, "the thread has the cron's metadata")
 	w.due(c.ID)
 	w.eventually("another run", func() bool { return len(w.threadsOf(c.ID)) == 2 })
 }
