@@ -161,7 +161,9 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusUnprocessableEntity, "status %q is none of %s", status, strings.Join(statusesOfRuns, ", "))
 	}
 	out := []runOut{}
-	for _, run := range slices.Backward(t.Runs) {
+	byAge := slices.Clone(t.Runs) // one that was put off came before those that went first
+	slices.SortStableFunc(byAge, func(a, b record.Run) int { return a.Created.Compare(b.Created) })
+	for _, run := range slices.Backward(byAge) {
 		if status == "" || status == run.Status {
 			out = append(out, runOf(t, run))
 		}

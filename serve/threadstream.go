@@ -57,6 +57,9 @@ func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
 	edits := t.Edits
 	for {
 		for _, run := range t.Runs {
+			if run.Yields && run.Status == record.Pending {
+				continue // others may go first: it is told of once it begins
+			}
 			if err := f.one(r.Context(), t, run); err != nil {
 				(&streaming{server: s, out: f.out, thread: t.ID, run: run.ID}).ended(r.Context(), err)
 				return nil

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -47,8 +48,12 @@ func long(ctx workflow.Context) workflow.Context {
 func (k *keeper) run(ctx workflow.Context, id string) error {
 	k.current = id
 	e, failed := k.invoke(ctx, id)
-	if errors.Is(failed, errMoves) {
+	switch {
+	case errors.Is(failed, errMoves):
 		return errMoves
+	case errors.Is(failed, errYields):
+		k.current = ""
+		return nil
 	}
 	if failed != nil {
 		e = ending{Status: Failed, Failure: failureOf(failed), Stands: Errors}
@@ -63,6 +68,44 @@ func (k *keeper) run(ctx workflow.Context, id string) error {
 
 // errMoves says that the record goes on as a new workflow run, which leads the thread's run on.
 var errMoves = errors.New("the record goes on as a new run")
+
+// errYields says that a run that is put off lets another one go first.
+var errYields = errors.New("another run goes first")
+
+// next is the run that is under way or whose turn it is, nil when there is none: that which was asked for first, unless it is put off and
+// another one is not, or is so for less long.
+func (k *keeper) next(ctx workflow.Context) *Run {
+	var next *Run
+	for i := range k.thread.Runs {
+		r := &k.thread.Runs[i]
+		switch {
+		case r.Over():
+		case r.Begins || r.Place != "":
+			return r
+		case next == nil || next.putOff(workflow.Now(ctx)) && r.before(next, workflow.Now(ctx)):
+			next = r
+		}
+	}
+	return next
+}
+
+// putOff reports whether a run that waits lets others go first.
+func (r *Run) putOff(now time.Time) bool { return r.Yields && r.Cancel == "" && r.Due.After(now) }
+
+// before reports whether a run goes before another one that is put off.
+func (r *Run) before(other *Run, now time.Time) bool {
+	return !r.putOff(now) || r.Due.Before(other.Due)
+}
+
+// turn puts a run in front of those that wait: the order of runs is that in which they are begun.
+func (k *keeper) turn(id string) {
+	first := slices.IndexFunc(k.thread.Runs, func(r Run) bool { return !r.Over() })
+	at := slices.IndexFunc(k.thread.Runs, func(r Run) bool { return r.ID == id })
+	if first >= 0 && at > first {
+		r := k.thread.Runs[at]
+		k.thread.Runs = slices.Insert(slices.Delete(k.thread.Runs, at, at+1), first, r)
+	}
+}
 
 // until waits for a condition, or for the record to move.
 func (k *keeper) until(ctx workflow.Context, condition func() bool) error {
@@ -85,6 +128,7 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 		if cancelled() {
 			return ending{Status: Interrupted}, nil
 		}
+		k.turn(id)
 		if r := k.thread.Run(id); r.Refused != nil {
 			return ending{}, temporal.NewNonRetryableApplicationError(r.Refused.Message, r.Refused.Type, nil)
 		}
@@ -120,7 +164,7 @@ func (k *keeper) invoke(ctx workflow.Context, id string) (ending, error) {
 	return e, err
 }
 
-// due waits until a run that was put off is due, or cancelled.
+// due waits until a run that was put off is due, or cancelled. The error is errYields when another one goes first.
 func (k *keeper) due(ctx workflow.Context, r *Run, cancelled func() bool) error {
 	if r.Delay <= 0 {
 		return nil
@@ -131,7 +175,13 @@ func (k *keeper) due(ctx workflow.Context, r *Run, cancelled func() bool) error 
 	within, stop := workflow.WithCancel(ctx)
 	defer stop()
 	timer := workflow.NewTimer(within, r.Due.Sub(workflow.Now(ctx)))
-	return k.until(ctx, func() bool { return timer.IsReady() || cancelled() })
+	id, lets := r.ID, r.Yields
+	yields := func() bool { next := k.next(ctx); return lets && next != nil && next.ID != id }
+	err := k.until(ctx, func() bool { return timer.IsReady() || cancelled() || yields() })
+	if err == nil && !timer.IsReady() && !cancelled() {
+		err = errYields
+	}
+	return err
 }
 
 // begin invokes the thread. Whether an attempt of which nothing was heard has done so, the next one finds out.

@@ -115,6 +115,9 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 		}
 	}
 	r.Status, r.Created, r.Updated = Pending, workflow.Now(ctx), workflow.Now(ctx)
+	if r.Yields {
+		r.Due = workflow.Now(ctx).Add(r.Delay)
+	}
 	if r.Command {
 		k.thread.Commands++
 		r.Ordinal = k.thread.Commands
@@ -127,7 +130,7 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 	k.changed(ctx)
 	k.tell(ctx)
 	// Who waits here takes one of the few places that a server has for those. A run that waits its turn is waited for outside.
-	if k.thread.Next().ID == r.ID {
+	if k.next(ctx).ID == r.ID {
 		if _, err := workflow.AwaitWithTimeout(ctx, awaitTime, func() bool { return k.thread.at(r.ID, r.Wait) || k.moves(ctx) }); err != nil {
 			return Thread{}, err
 		}

@@ -64,7 +64,7 @@ func Keep(ctx workflow.Context, t Thread) error {
 	}
 	for {
 		var err error
-		switch next := k.thread.Next(); {
+		switch next := k.next(ctx); {
 		case k.thread.Deleted && k.current == "":
 			return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 		case next != nil:
