@@ -183,7 +183,6 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	}
 	run := record.Run{ID: id, Assistant: a.ID, Metadata: r.Metadata, Strategy: r.MultitaskStrategy, Webhook: r.Webhook,
 		Delay: time.Duration(max(0, r.AfterSeconds) * float64(time.Second)), Resumable: r.StreamResumable, Command: r.ofCommand}
-	run.Yields = run.Delay > 0
 	if run.Strategy == "" {
 		run.Strategy = record.Enqueue
 	}

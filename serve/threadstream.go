@@ -57,7 +57,7 @@ func (s *Server) threadStream(w http.ResponseWriter, r *http.Request) error {
 	edits := t.Edits
 	for {
 		for _, run := range t.Runs {
-			if run.Yields && run.Status == record.Pending {
+			if run.Delay > 0 && run.Status == record.Pending {
 				continue // others may go first: it is told of once it begins
 			}
 			if err := f.one(r.Context(), t, run); err != nil {

@@ -90,7 +90,7 @@ func (k *keeper) next(ctx workflow.Context) *Run {
 }
 
 // putOff reports whether a run that waits lets others go first.
-func (r *Run) putOff(now time.Time) bool { return r.Yields && r.Cancel == "" && r.Due.After(now) }
+func (r *Run) putOff(now time.Time) bool { return r.Cancel == "" && r.Due.After(now) }
 
 // before reports whether a run goes before another one that is put off.
 func (r *Run) before(other *Run, now time.Time) bool {
@@ -169,14 +169,11 @@ func (k *keeper) due(ctx workflow.Context, r *Run, cancelled func() bool) error 
 	if r.Delay <= 0 {
 		return nil
 	}
-	if r.Due.IsZero() {
-		r.Due = workflow.Now(ctx).Add(r.Delay)
-	}
 	within, stop := workflow.WithCancel(ctx)
 	defer stop()
 	timer := workflow.NewTimer(within, r.Due.Sub(workflow.Now(ctx)))
-	id, lets := r.ID, r.Yields
-	yields := func() bool { next := k.next(ctx); return lets && next != nil && next.ID != id }
+	id := r.ID
+	yields := func() bool { next := k.next(ctx); return next != nil && next.ID != id }
 	err := k.until(ctx, func() bool { return timer.IsReady() || cancelled() || yields() })
 	if err == nil && !timer.IsReady() && !cancelled() {
 		err = errYields

@@ -106,11 +106,9 @@ type Run struct {
 	Refused *Failure `json:"refused,omitempty"`
 	// Start is how the thread is invoked.
 	Start thread.StartRequest `json:"start,omitzero"`
-	// Delay is how long the run is put off, and Due until when. With Yields runs that are asked for later go first until then; older
-	// servers did not say so, and their runs hold up all behind them.
-	Delay  time.Duration `json:"delay,omitempty"`
-	Due    time.Time     `json:"due,omitzero"`
-	Yields bool          `json:"yields,omitempty"`
+	// Delay is how long the run is put off, and Due until when: runs that are asked for later go first until then.
+	Delay time.Duration `json:"delay,omitempty"`
+	Due   time.Time     `json:"due,omitzero"`
 	// Begins says that the thread may have been invoked, although Place is not known yet.
 	Begins bool `json:"begins,omitempty"`
 	// Webhook is where the end is told, "" for nowhere.

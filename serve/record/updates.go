@@ -115,7 +115,7 @@ func (k *keeper) add(ctx workflow.Context, r Run) (Thread, error) {
 		}
 	}
 	r.Status, r.Created, r.Updated = Pending, workflow.Now(ctx), workflow.Now(ctx)
-	if r.Yields {
+	if r.Delay > 0 {
 		r.Due = workflow.Now(ctx).Add(r.Delay)
 	}
 	if r.Command {
