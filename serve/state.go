@@ -332,7 +332,7 @@ func (s making) steps(ctx context.Context, graph string, all []madeStep) ([][]gr
 			if !takesUpdate(spec, u.AsNode) {
 				return nil, refuse(http.StatusBadRequest, "superstep %d: graph %q has no node %q", i, graph, u.AsNode)
 			}
-			one, err := updatesOf(spec, u.Values, u.AsNode)
+			one, err := u.writes(spec)
 			if err != nil {
 				return nil, err
 			}
@@ -341,6 +341,30 @@ func (s making) steps(ctx context.Context, graph string, all []madeStep) ([][]gr
 		out = append(out, updates)
 	}
 	return out, nil
+}
+
+// writes are what an update of a superstep writes, its command included.
+func (u *stepUpdate) writes(spec *pregel.Spec) ([]graphadapter.StateUpdate, error) {
+	all, err := updatesOf(spec, u.Values, u.AsNode)
+	if err != nil || u.Command == nil {
+		return all, err
+	}
+	if given(u.Command.Goto) || given(u.Command.Resume) {
+		return nil, refuse(http.StatusBadRequest, "a superstep with which a thread is made goes where %q leads: its command has an update only", u.AsNode)
+	}
+	if !given(u.Command.Update) {
+		return all, nil
+	}
+	fields, err := u.Command.fields()
+	if err != nil {
+		return nil, err
+	}
+	more, err := updatesOf(spec, raw(fields), u.AsNode)
+	if err != nil {
+		return nil, err
+	}
+	all[0].Values = append(all[0].Values, more[0].Values...)
+	return all, nil
 }
 
 // takesUpdate reports whether a state can be updated in the name of a node, "" for whichever it can be inferred to be.

@@ -95,7 +95,9 @@ func (t threadTTL) check() error {
 
 type stepUpdate struct {
 	Values json.RawMessage `json:"values" says:"null"`
-	AsNode string          `json:"as_node" says:"always"`
+	// Command writes too. It routes and answers nothing: that is refused.
+	Command *command `json:"command" says:"null"`
+	AsNode  string   `json:"as_node" says:"always"`
 }
 
 // metadataBody is metadata that is merged into what is there.

@@ -30,7 +30,10 @@ func TestAThreadIsMadeWithAState(t *testing.T) {
 	}}
 	// A server that was killed between the two has left the thread alone: the same request makes its state, once.
 	require.Equal(t, 200, w.ask("POST", "/threads", object{"thread_id": id, "metadata": object{"graph_id": "steps"}}, nil))
-	var made struct{ Status string }
+	var made struct {
+		Status string
+		Values object
+	}
 	for range 2 {
 		require.Equal(t, 200, w.ask("POST", "/threads", body, &made))
 		require.Equal(t, "interrupted", made.Status)
@@ -43,6 +46,15 @@ func TestAThreadIsMadeWithAState(t *testing.T) {
 	var values object
 	require.Equal(t, 200, w.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "steps", "input": nil}, &values))
 	require.Equal(t, []any{"made", "c:x"}, values["log"])
+
+	require.Equal(t, 200, w.ask("POST", "/threads", object{"metadata": object{"graph_id": "steps"}, "supersteps": []object{
+		{"updates": []object{{"values": object{"note": "x"}, "command": nil, "as_node": "__start__"}}},
+		{"updates": []object{{"values": object{"log": []string{"one"}}, "command": object{"update": object{"log": []string{"two"}}}, "as_node": "a"}}},
+	}}, &made))
+	require.Equal(t, []any{"one", "two"}, made.Values["log"], "a command writes too")
+	require.Equal(t, 400, w.ask("POST", "/threads", object{"metadata": object{"graph_id": "steps"}, "supersteps": []object{
+		{"updates": []object{{"values": nil, "command": object{"goto": "c"}, "as_node": "a"}}},
+	}}, nil), "it does not route, and no way is lost")
 
 	bad := uuid.NewString()
 	for status, steps := range map[int]any{400: []object{{"updates": []object{{"values": object{}, "as_node": "nope"}}}}, 422: []object{{}}} {
