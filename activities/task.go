@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func (e *execution) run(ctx context.Context) (pregel.Outcome, error) {
 		_ = e.countGivenBack(ctx, e.task.Tally) // not recorded, it counts as a lost worker, of which a person hears only after many
 		return pregel.Outcome{}, retryIn(early.After, early.Why)
 	}
-	if err := e.fields(ctx); err != nil {
+	if err := cmp.Or(e.fields(ctx), e.graph.CheckCalls(&e.req.Task, e.task.Entries())); err != nil {
 		return pregel.Outcome{}, e.unserved(ctx, err)
 	}
 	if question, answer := e.lostWorkers(); question != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 )
 
@@ -77,6 +78,23 @@ func declared(branches []pregel.Branch, node string) bool {
 
 func strayWay(graph string, task *pregel.Task, to string) error {
 	return &UnservedError{Graph: graph, Node: task.Node, Differs: fmt.Sprintf("the way to node %q, which it took, is not in the run", to)}
+}
+
+// CheckCalls refuses a task with an effect that this process does not have, of which an execution before may have made a call: nobody here
+// would look it up, and the node might do the same under another name. The error is an [*UnservedError].
+func (g *Graph) CheckCalls(task *pregel.Task, recorded []ledger.Entry) error {
+	graph, ok := g.Subgraph(task.Graph)
+	if !ok {
+		return nil
+	}
+	for _, e := range recorded {
+		open := e.State == ledger.StateIntent || e.State == ledger.StateUnknown
+		if _, known := graph.Effects[e.Name]; e.Kind != ledger.KindEffect || e.Within || !open || known {
+			continue
+		}
+		return &UnservedError{Graph: graph.Spec.Name, Node: task.Node, Missing: fmt.Sprintf("effect as %q, which may have been made", e.Name)}
+	}
+	return nil
 }
 
 // checkCommand refuses a command to the graph of that path.

@@ -53,6 +53,8 @@ type Entry struct {
 	ParamsHash string `json:"params_hash,omitempty"`
 	// ThreadWide says that the key is the thread's: the hash of thread, name and given key alone.
 	ThreadWide bool `json:"thread_wide,omitempty"`
+	// Within says that a graph which the task's code called made the call: its effects are not those of the task's graph.
+	Within bool `json:"within,omitempty"`
 	// Params are an effect's parameters, exactly as they were given: reconciliation needs them after the node is gone.
 	Params json.RawMessage `json:"params,omitempty"`
 	// Result is a memoised call's result or an effect's receipt.

@@ -264,12 +264,29 @@ func (s *Segment) mine(tasks []*pregel.Task) bool {
 		if s.program.TaskQueue(t) != "" {
 			return false
 		}
-		if _, _, err := s.graph.Serve(t); err != nil && t.Retry == nil {
+		if _, _, err := s.graph.Serve(t); t.Retry == nil && cmp.Or(err, s.checkCalls(t)) != nil {
 			s.result.Apart = true
 			return false
 		}
 	}
 	return true
+}
+
+// checkCalls is [graphadapter.Graph.CheckCalls] of what earlier executions left to a task.
+func (s *Segment) checkCalls(t *pregel.Task) error {
+	s.mu.Lock()
+	left := s.left[t.Key()]
+	s.mu.Unlock()
+	for _, stored := range []pregel.Value{t.Ledger, left} {
+		if stored == nil {
+			continue
+		}
+		entries, err := graphadapter.DecodeLedger(stored)
+		if err = cmp.Or(err, s.graph.CheckCalls(t, entries)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keep makes durable what was delivered, as the mode asks.

@@ -25,7 +25,7 @@ import (
 // error from a keyed target that, asked, has nothing under the key: that is recorded as failed.
 func (t *TaskRun) Effect(ctx context.Context, name string, params pregel.Value, o graphadapter.CallOptions) (pregel.Value, error) {
 	c := &effectCall{t: t, timeout: o.Timeout, settle: o.Settle}
-	c.entry = ledger.Entry{Name: name, Kind: ledger.KindEffect}
+	c.entry = ledger.Entry{Name: name, Kind: ledger.KindEffect, Within: t.outer != nil}
 	if err := c.prepare(params, o); err != nil {
 		return nil, c.failed("prepare", err)
 	}
