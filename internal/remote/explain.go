@@ -201,7 +201,15 @@ func storageError(threadID string, err error) error {
 	if stored == nil {
 		stored = &storage.Error{Kind: storage.ErrNone}
 	}
-	return &thread.Error{Kind: thread.ErrStorage, Thread: threadID, Message: "the thread " + strconv.Quote(threadID) + " cannot be read", Cause: stored}
+	return &thread.Error{Kind: thread.ErrStorage, Thread: threadID, Message: unreadable(threadID), Cause: stored}
+}
+
+// unreadable says what cannot be read, where the thread is known and where it is not.
+func unreadable(threadID string) string {
+	if threadID == "" {
+		return "what is stored cannot be read"
+	}
+	return "the thread " + strconv.Quote(threadID) + " cannot be read"
 }
 
 // sealedError is the error of a client that lacks the key of what is stored, or whose codec endpoint does not answer; nil when err is
@@ -209,7 +217,7 @@ func storageError(threadID string, err error) error {
 func sealedError(threadID string, err error) error {
 	var sealed *secret.Error
 	var away *endpoint.Error
-	e := &thread.Error{Kind: thread.ErrBadInput, Thread: threadID, Message: "what is stored cannot be read"}
+	e := &thread.Error{Kind: thread.ErrBadInput, Thread: threadID, Message: unreadable(threadID)}
 	switch {
 	case errors.As(err, &sealed):
 		e.Cause = sealed
@@ -217,9 +225,6 @@ func sealedError(threadID string, err error) error {
 		e.Kind, e.Cause = thread.ErrStorage, away
 	default:
 		return nil
-	}
-	if threadID != "" {
-		e.Message = "the thread " + strconv.Quote(threadID) + " cannot be read"
 	}
 	return e
 }

@@ -83,8 +83,10 @@ func (c *reader) left(ctx context.Context, last *lastRun) (result protocol.Graph
 // leftIn reads a run's last event; said is false when it was not the run itself that ended it, or it could not say more
 // than why. What an expert's run keeps from its leader is read from its history.
 func (c *reader) leftIn(ctx context.Context, last *lastRun, event *historypb.HistoryEvent) (result protocol.GraphResult, said bool, err error) {
-	result, said, err = c.saidIn(event)
-	if err == nil && result.Stored {
+	if result, said, err = c.saidIn(event); err != nil {
+		return result, said, cmp.Or(storageError(last.thread, err), sealedError(last.thread, err), err)
+	}
+	if result.Stored {
 		result, err = c.storedResult(ctx, last)
 	}
 	return result, said, err

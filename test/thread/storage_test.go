@@ -183,6 +183,9 @@ func TestWithoutTheStorage(t *testing.T) {
 	require.NoError(t, err)
 	stop()
 
+	_, err = plain.Show(t.Context(), th.ID())
+	require.ErrorIs(t, err, thread.ErrStorage)
+	assert.ErrorContains(t, err, th.ID())
 	plainWorker := plain.Work(g)
 	_, err = g.Thread(plain.Client, th.ID()).State(t.Context())
 	require.ErrorIs(t, err, thread.ErrStorage)
