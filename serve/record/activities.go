@@ -77,6 +77,8 @@ func told(err error) error {
 // begin invokes the thread. The request's id is the run's, so an attempt that follows one of which nothing was heard finds what that
 // one has begun; again says that an earlier activity may have had such attempts.
 func (a *activities) begin(ctx context.Context, r thread.StartRequest, again bool) (begun, error) {
+	ctx, done := atWork(ctx)
+	defer done()
 	if again || activity.GetInfo(ctx).Attempt > 1 {
 		b, found, err := a.hasBegun(ctx, r)
 		if err != nil || found {
@@ -204,6 +206,14 @@ func pausedBy(p *thread.PauseView) string {
 	return text + ": it goes on when it is unpaused, and what it does then is in the thread's state"
 }
 
+// atWork tells that a brief activity is at work until it is done. It works on when it is wanted no more: whether it has begun what it was
+// to begin, its caller learns from its end.
+func atWork(ctx context.Context) (work context.Context, done func()) {
+	stop := beat(ctx)
+	work, end := context.WithDeadline(context.WithoutCancel(ctx), activity.GetInfo(ctx).Deadline)
+	return work, func() { end(); stop() }
+}
+
 // beat tells that an activity is at work until it is stopped.
 func beat(ctx context.Context) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
@@ -254,6 +264,8 @@ var unknownMessage = regexp.MustCompile(`messages/v1: cannot remove the message 
 
 // stop ends a thread's run, and returns when it has ended.
 func (a *activities) stop(ctx context.Context, threadID, how, by string) error {
+	ctx, done := atWork(ctx)
+	defer done()
 	mode := thread.CancelKeep
 	if how == Rollback {
 		mode = thread.CancelCompensate
@@ -267,6 +279,8 @@ func (a *activities) stop(ctx context.Context, threadID, how, by string) error {
 
 // rollback takes a thread back to the checkpoint at which the run found it. What was written outside must have been undone.
 func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
+	ctx, done := atWork(ctx)
+	defer done()
 	threadID := r.Start.Thread
 	effects, err := a.threads.Effects(ctx, thread.EffectsRequest{Thread: threadID})
 	if err != nil {
@@ -302,6 +316,8 @@ func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
 
 // copy makes a thread that stands where another one stands, and returns how. One without a checkpoint leaves nothing to stand at.
 func (a *activities) copy(ctx context.Context, from, as, by string) (stands string, err error) {
+	ctx, done := atWork(ctx)
+	defer done()
 	state, err := a.threads.State(ctx, thread.StateRequest{Thread: as})
 	if errors.Is(err, thread.ErrNotFound) { // else an attempt before has made it
 		_, failed := a.threads.Fork(ctx, thread.ForkRequest{Thread: from, As: as, Copy: true, By: by})
@@ -320,6 +336,8 @@ func (a *activities) copy(ctx context.Context, from, as, by string) (stands stri
 
 // erase asks the server to delete all runs of a thread, which it does in its own time: those that its index has, and the newest.
 func (a *activities) erase(ctx context.Context, threadID string) error {
+	ctx, done := atWork(ctx)
+	defer done()
 	runs := []string{""}
 	page, err := a.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: a.cfg.Namespace, PageSize: 1000,
 		Query: fmt.Sprintf("WorkflowId = %q", threadID)})
@@ -342,6 +360,8 @@ func (a *activities) erase(ctx context.Context, threadID string) error {
 
 // standing is the newest checkpoint of a thread, "" for none.
 func (a *activities) standing(ctx context.Context, threadID string) (string, error) {
+	ctx, done := atWork(ctx)
+	defer done()
 	state, err := a.threads.State(ctx, thread.StateRequest{Thread: threadID})
 	if errors.Is(err, thread.ErrNotFound) {
 		return "", nil
@@ -354,6 +374,8 @@ func (a *activities) standing(ctx context.Context, threadID string) (string, err
 
 // webhook posts the end of a run, with the values that the run has left.
 func (a *activities) webhook(ctx context.Context, e ended) error {
+	ctx, done := atWork(ctx)
+	defer done()
 	var state thread.StateView
 	if e.At != "" {
 		var err error

@@ -32,9 +32,10 @@ type back struct {
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// brief are the options of activities that end soon. They are tried again for as long as it takes.
+// brief are the options of activities that end soon. They are tried again for as long as it takes. Whoever has one tells that it still
+// has: what a server was at when it was killed is soon another one's.
 func brief(ctx workflow.Context) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, WaitForCancellation: true,
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, HeartbeatTimeout: 10 * time.Second, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, BackoffCoefficient: 1.5, MaximumInterval: 3 * time.Second}})
 }
 

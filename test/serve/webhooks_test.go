@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -125,4 +126,33 @@ func TestWebhooksOfRunsThatEndEarly(t *testing.T) {
 	require.Equal(t, []any{"first"}, h.of(made.Run).Values["log"])
 	require.Equal(t, "error", h.of(made.Run).Status)
 	w.eventually("its end", func() bool { return w.ask("GET", "/threads/"+made.Thread, nil, nil) == 404 })
+}
+
+// What a server was at when it was killed another one takes up before long: a run that was just to begin waits no minute.
+func TestWhatAKilledServerWasAt(t *testing.T) {
+	w := newWorld(t, "--webhooks-anywhere")
+	tried, free := make(chan struct{}, 10), make(chan struct{})
+	var first sync.Once
+	h := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		tried <- struct{}{}
+		first.Do(func() {
+			select { // the first try is under way when the server is killed
+			case <-free:
+			case <-r.Context().Done():
+			}
+		})
+	}))
+	t.Cleanup(h.Close)
+	t.Cleanup(func() { close(free) })
+	w.run(w.thread(), object{"assistant_id": "steps", "input": object{"note": "x"}, "webhook": h.URL})
+	<-tried
+	require.NoError(t, w.serve.Kill())
+	began := time.Now()
+	w.startServe()
+	select {
+	case <-tried:
+	case <-time.After(2 * time.Minute):
+		require.Fail(t, "nobody tries again")
+	}
+	require.Less(t, time.Since(began), 40*time.Second)
 }
