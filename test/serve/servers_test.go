@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -93,11 +94,12 @@ func TestThreadsOfAnotherNamespace(t *testing.T) {
 	delete(body, "if_not_exists")
 	for _, c := range []struct{ method, path string }{
 		{"GET", ""}, {"PATCH", ""}, {"DELETE", ""}, {"POST", "/copy"}, {"GET", "/state"}, {"POST", "/state"}, {"GET", "/history"}, {"POST", "/history"},
-		{"GET", "/runs"}, {"POST", "/runs"}, {"POST", "/runs/wait"}, {"POST", "/runs/stream"}, {"GET", "/stream"}, {"POST", "/stream/events"}, {"POST", "/runs/crons"},
+		{"GET", "/runs"}, {"POST", "/runs"}, {"POST", "/runs/wait"}, {"POST", "/runs/stream"}, {"GET", "/stream"}, {"POST", "/runs/crons"},
 		{"GET", "/runs/" + run}, {"DELETE", "/runs/" + run}, {"GET", "/runs/" + run + "/join"}, {"GET", "/runs/" + run + "/stream"}, {"POST", "/runs/" + run + "/cancel"},
 	} {
 		require.Equal(t, 404, other.ask(c.method, "/threads/"+id+c.path, body, nil), "%s %s", c.method, c.path)
 	}
+	early := other.follow(id, object{"channels": everything}, over) // it waits for a thread of that id there
 	require.Equal(t, 404, other.ask("GET", "/assistants/"+assistant.ID, nil, nil))
 	require.Equal(t, 404, other.ask("GET", "/runs/crons/"+cron.ID, nil, nil))
 	for _, list := range []string{"/threads", "/runs/crons"} {
@@ -111,5 +113,7 @@ func TestThreadsOfAnotherNamespace(t *testing.T) {
 	// The same id may be another thread there.
 	require.Equal(t, 200, other.ask("POST", "/threads", object{"thread_id": id, "metadata": object{"of": "other"}}, nil))
 	require.Equal(t, 200, other.ask("POST", "/threads/"+id+"/runs/wait", object{"assistant_id": "steps", "input": object{"note": "theirs"}}, nil))
+	other.command(id, "run.start", object{"assistant_id": "steps", "input": object{"note": "theirs"}})
+	require.NotContains(t, fmt.Sprint(<-early), "ours")
 	require.Equal(t, before, w.snapshot(id, assistant.ID, cron.ID))
 }
