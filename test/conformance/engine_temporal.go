@@ -175,9 +175,13 @@ func (m *temporalThreads) state(ctx context.Context, at place) (*pregel.Snapshot
 
 // snapshotOf is a view as the other engine shows it.
 func snapshotOf(v *thread.StateView) *pregel.Snapshot {
-	s := &pregel.Snapshot{Checkpoint: v.Checkpoint, Parent: v.Parent, Source: pregel.Source(v.Source), Step: v.Step,
-		Values: valuesOf(v.Values), Next: v.Next}
-	for _, t := range v.Tasks {
+	return &pregel.Snapshot{Checkpoint: v.Checkpoint, Parent: v.Parent, Source: pregel.Source(v.Source), Step: v.Step,
+		Values: valuesOf(v.Values), Next: v.Next, Tasks: tasksOf(v.Tasks)}
+}
+
+func tasksOf(views []thread.TaskView) []pregel.TaskSnapshot {
+	var tasks []pregel.TaskSnapshot
+	for _, t := range views {
 		task := pregel.TaskSnapshot{Name: t.Node, Path: t.Path, Done: t.Done, Error: t.Error}
 		for _, q := range t.Questions {
 			task.Questions = append(task.Questions, pregel.Question{ID: q.ID, Value: pregel.Value(q.Value)})
@@ -185,9 +189,9 @@ func snapshotOf(v *thread.StateView) *pregel.Snapshot {
 		if t.State != nil {
 			task.State = snapshotOf(t.State)
 		}
-		s.Tasks = append(s.Tasks, task)
+		tasks = append(tasks, task)
 	}
-	return s
+	return tasks
 }
 
 func valuesOf[M ~map[string]V, V ~[]byte](values M) map[string]pregel.Value {
@@ -209,7 +213,7 @@ func (m *temporalThreads) history(ctx context.Context, at place) ([]*pregel.Snap
 	out := make([]*pregel.Snapshot, len(lines))
 	for i, l := range lines {
 		out[i] = &pregel.Snapshot{Checkpoint: l.Checkpoint, Parent: l.Parent, Source: pregel.Source(l.Source), Step: l.Step,
-			Values: valuesOf(l.Values), Next: l.Next}
+			Values: valuesOf(l.Values), Next: l.Next, Tasks: tasksOf(l.Tasks)}
 	}
 	return out, nil
 }

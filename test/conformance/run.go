@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"superstep.dev/graphadapter"
@@ -136,7 +137,7 @@ func (r *run) perform(ctx context.Context, i int) (map[string]any, error) {
 	case a.UpdateState != nil:
 		return r.update(ctx, a, at)
 	case a.GetState != nil:
-		state, err := r.threads.state(ctx, at)
+		state, err := r.state(ctx, at)
 		if err != nil {
 			return nil, fmt.Errorf("reading the state: %w", err)
 		}
@@ -147,6 +148,22 @@ func (r *run) perform(ctx context.Context, i int) (map[string]any, error) {
 		return nil, fmt.Errorf("reading the history: %w", err)
 	}
 	return map[string]any{"history": historyOf(history)}, nil
+}
+
+// state is what get_state shows. A checkpoint of a subgraph is found in the subgraph's history.
+func (r *run) state(ctx context.Context, at place) (*pregel.Snapshot, error) {
+	if at.checkpoint == "" || len(at.subgraph) == 0 {
+		return r.threads.state(ctx, at)
+	}
+	history, err := r.threads.history(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	k := slices.IndexFunc(history, func(s *pregel.Snapshot) bool { return s.Checkpoint == at.checkpoint })
+	if k < 0 {
+		return nil, fmt.Errorf("the subgraph has no checkpoint %q", at.checkpoint)
+	}
+	return history[k], nil
 }
 
 // place is where an action takes place: from_checkpoint counts in the history as it is at that moment.
