@@ -81,7 +81,7 @@ func TestCommandUsage(t *testing.T) {
 		{[]string{"-parallel", "-1", "testdata"}, cmdline.ExitUsage, "-parallel: at least 1"},
 		{[]string{"-engine", "quantum", "testdata"}, cmdline.ExitUsage, `no engine "quantum"`},
 		{[]string{"-run", "(", "testdata"}, cmdline.ExitUsage, "-run"},
-		{[]string{"-run", "no such case", "testdata"}, cmdline.ExitUsage, "none of the 875 cases"},
+		{[]string{"-run", "no such case", "testdata"}, cmdline.ExitUsage, "none of the 885 cases"},
 		{[]string{"testdata/none"}, cmdline.ExitUsage, "testdata/none"},
 		{[]string{"testdata/FORMAT.md"}, cmdline.ExitUsage, "neither a .json nor a .jsonl"},
 	} {
