@@ -214,6 +214,7 @@ const (
 
 // size is how many bytes metadata has.
 func size(metadata map[string]json.RawMessage) (n int) {
+	//workflowcheck:ignore A sum does not depend on the order in which the members come.
 	for name, v := range metadata {
 		n += len(name) + len(v)
 	}
@@ -224,6 +225,7 @@ func size(metadata map[string]json.RawMessage) (n int) {
 func checkSize(each ...map[string]json.RawMessage) error {
 	all := map[string]json.RawMessage{}
 	for _, one := range each {
+		//workflowcheck:ignore A copy does not depend on the order in which the members come.
 		maps.Copy(all, one)
 	}
 	if size(all) > MostMetadata {
