@@ -164,15 +164,6 @@ func spaceOf(threadID string, path []string) string {
 	return strings.Join(out, "|")
 }
 
-// nodesOf are the nodes that a namespace leads through, as clients write it.
-func nodesOf(space string) []string {
-	out := splitSpace(space)
-	for i, element := range out {
-		out[i], _, _ = strings.Cut(element, ":")
-	}
-	return out
-}
-
 // splitSpace takes a namespace apart, as the engine or a client writes it.
 func splitSpace(space string) []string {
 	if space == "" {
