@@ -135,33 +135,39 @@ func TestAWorkerOfOtherFieldsGivesItsTasksBack(t *testing.T) {
 			`field "extra", which the node has written, is not in the run, and last here`: writesMore.MustCompile(),
 		} {
 			t.Run(name+" "+says[:11], func(t *testing.T) {
-				queue := graphtest.ThreadID(t)
-				client, err := superstep.NewClient(server, superstep.ClientConfig{TaskQueue: queue})
-				require.NoError(t, err)
-				stop := rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})
-				th := began.Thread(client, graphtest.ThreadID(t))
-				got, err := th.Invoke(t.Context(), rig.Payment{}, mode)
-				require.NoError(t, err)
-				require.Len(t, got.Questions, 1)
-				stop()
-				stop = rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{other}})
-				_, err = client.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte("true")})
-				require.NoError(t, err)
-				var view thread.View
-				require.Eventually(t, func() bool {
-					view, err = client.Show(t.Context(), th.ID())
-					return err == nil && strings.Contains(view.Problem, says)
-				}, 2*time.Minute, 50*time.Millisecond, "%s %+v", says, view)
-				require.Equal(t, thread.StatusRunning, view.Status)
-				stop()
-				defer rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})()
-				got, err = th.Wait(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, thread.StatusFinished, got.Status)
-				require.Equal(t, []string{"asked", "after"}, got.Output.Log.Get())
+				givenBack(t, server, began, other, mode, says, "asked", "after")
 			})
 		}
 	}
+}
+
+// givenBack begins a run of a graph that asks, has a worker with another version of the graph go on with it, which says why it does not, and
+// then one with its own, which does.
+func givenBack(t *testing.T, server temporal.Client, began *superstep.Graph[rig.Payment], other superstep.Runnable, mode superstep.RunOption, says string, log ...string) {
+	queue := graphtest.ThreadID(t)
+	client, err := superstep.NewClient(server, superstep.ClientConfig{TaskQueue: queue})
+	require.NoError(t, err)
+	stop := rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})
+	th := began.Thread(client, graphtest.ThreadID(t))
+	got, err := th.Invoke(t.Context(), rig.Payment{}, mode)
+	require.NoError(t, err)
+	require.Len(t, got.Questions, 1)
+	stop()
+	stop = rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{other}})
+	_, err = client.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte("true")})
+	require.NoError(t, err)
+	var view thread.View
+	require.Eventually(t, func() bool {
+		view, err = client.Show(t.Context(), th.ID())
+		return err == nil && (view.Status != thread.StatusRunning || strings.Contains(view.Problem, says))
+	}, 2*time.Minute, 50*time.Millisecond, "%s %+v", says, view)
+	require.Equal(t, thread.StatusRunning, view.Status, view.Error)
+	stop()
+	defer rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})()
+	got, err = th.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, thread.StatusFinished, got.Status)
+	require.Equal(t, log, got.Output.Log.Get())
 }
 
 // An answer of an older type is set aside: the question is asked again as the new build asks it, and the run goes on with

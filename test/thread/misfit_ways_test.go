@@ -2,18 +2,14 @@ package thread_test
 
 import (
 	"context"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
 
 	"superstep.dev"
-	"superstep.dev/graphtest"
 	"superstep.dev/internal/testserver"
 	"superstep.dev/test/rig"
-	"superstep.dev/thread"
 )
 
 // A worker whose version of a node leads to a node that the run's graph does not have gives the task back: the engine would drop that way,
@@ -77,31 +73,7 @@ func TestAWorkerOfOtherWaysGivesItsTasksBack(t *testing.T) {
 	for mode, option := range map[string]superstep.RunOption{"sync": superstep.WithDurability(superstep.DurabilitySync), "fused": superstep.WithFused()} {
 		for way, ask := range ways {
 			t.Run(mode+" "+way, func(t *testing.T) {
-				began, other := version(false, ask), version(true, ask)
-				queue := graphtest.ThreadID(t)
-				client, err := superstep.NewClient(server, superstep.ClientConfig{TaskQueue: queue})
-				require.NoError(t, err)
-				stop := rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})
-				th := began.Thread(client, graphtest.ThreadID(t))
-				got, err := th.Invoke(t.Context(), rig.Payment{}, option)
-				require.NoError(t, err)
-				require.Len(t, got.Questions, 1)
-				stop()
-				stop = rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{other}})
-				_, err = client.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Question: got.Questions[0].ID, Value: []byte("true")})
-				require.NoError(t, err)
-				var view thread.View
-				require.Eventually(t, func() bool {
-					view, err = client.Show(t.Context(), th.ID())
-					return err == nil && (view.Status != thread.StatusRunning || strings.Contains(view.Problem, `the way to node "fresh", which it took, is not in the run`))
-				}, 2*time.Minute, 50*time.Millisecond, "%+v", view)
-				require.Equal(t, thread.StatusRunning, view.Status, view.Error)
-				stop()
-				defer rig.RunWorker(t, server, superstep.WorkerConfig{TaskQueue: queue, Graphs: []superstep.Runnable{began}})()
-				got, err = th.Wait(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, thread.StatusFinished, got.Status)
-				require.Equal(t, []string{"done"}, got.Output.Log.Get())
+				givenBack(t, server, version(false, ask), version(true, ask), option, `the way to node "fresh", which it took, is not in the run`, "done")
 			})
 		}
 	}
