@@ -267,7 +267,7 @@ func (s *Server) outputAt(ctx context.Context, x *renderer, v thread.StateView) 
 
 // threadOf shows a thread as it is now.
 func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, error) {
-	out := threadOut{ID: t.ID, Created: t.Created, Updated: t.Updated, State: t.Line().StateUpdated(), Metadata: t.Metadata, Status: t.Status(), Config: object{},
+	out := threadOut{ID: t.ID, Created: t.Created, Updated: t.Updated, State: t.Moved, Metadata: t.Metadata, Status: t.Status(), Config: object{},
 		Interrupts: map[string][]asked{}}
 	if len(t.Runs) > 0 {
 		out.Config["configurable"] = raw(object{})

@@ -318,7 +318,7 @@ func (q threadSearch) order(a, b record.Line) int {
 	case "updated_at":
 		by = a.Updated.Compare(b.Updated)
 	case "state_updated_at":
-		by = a.StateUpdated().Compare(b.StateUpdated())
+		by = a.Moved.Compare(b.Moved)
 	}
 	by = cmp.Or(by, a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
 	if q.SortOrder == "asc" {

@@ -17,7 +17,7 @@ type Thread struct {
 	Under   string    `json:"under"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	// Moved is when a run last ended or the state was updated from outside; zero of records that were made before it was noted.
+	// Moved is when a run last ended or the state was updated from outside, or when the thread was made.
 	Moved    time.Time                  `json:"moved,omitzero"`
 	Metadata map[string]json.RawMessage `json:"metadata"`
 	// Graph and Assistant are those of the run that was asked for last, "" before the first.
@@ -278,14 +278,6 @@ type Line struct {
 // Line is what lists know of the thread.
 func (t *Thread) Line() Line {
 	return Line{ID: t.ID, Under: t.Under, Created: t.Created, Updated: t.Updated, Moved: t.Moved, Metadata: t.Metadata, Status: t.Status(), Version: t.Version, Deleted: t.Deleted}
-}
-
-// StateUpdated is when the thread's state last changed, or when the thread was made.
-func (l Line) StateUpdated() time.Time {
-	if l.Moved.IsZero() {
-		return l.Updated
-	}
-	return l.Moved
 }
 
 // Place is where a list has the line, and how new it is.
