@@ -54,7 +54,7 @@ type Records struct {
 // are on.
 func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Records {
 	w.RegisterWorkflowWithOptions(Keep, workflow.RegisterOptions{Name: Workflow})
-	w.RegisterWorkflowWithOptions(TellWebhook, workflow.RegisterOptions{Name: WebhookWorkflow})
+	w.RegisterWorkflowWithOptions(tellEnd, workflow.RegisterOptions{Name: webhookWorkflow})
 	a := &activities{threads: threads, temporal: c, cfg: cfg}
 	for name, do := range map[string]any{activityBegin: a.begin, activitySettle: a.settle, activityStop: a.stop,
 		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityStanding: a.standing,
@@ -188,7 +188,8 @@ func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread,
 	return t, explained(err)
 }
 
-// Made returns a thread when somebody has made it. Another process may do that, which is asked for ever more seldom.
+// Made returns a thread when somebody has made it. Another process may do that, which is asked for ever more seldom, at last every 5 s. The
+// error is that of the context, or of a server of Temporal that does not answer.
 func (r *Records) Made(ctx context.Context, threadID string) (t Thread, err error) {
 	made, leave := r.makings.join(threadID)
 	defer leave()

@@ -272,16 +272,16 @@ func (k *keeper) tellWebhook(ctx workflow.Context, r Run) (over func() bool) {
 			workflow.GetLogger(ctx).Warn("a webhook is told of a run's end without the values", "run", r.ID, "error", err)
 		}
 	}
-	tells := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: WebhookWorkflow + "/" + r.ID,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON}), WebhookWorkflow, e)
+	tells := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: webhookWorkflow + "/" + r.ID,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON}), webhookWorkflow, e)
 	if err := tells.GetChildWorkflowExecution().Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("a webhook is not told of a run's end", "run", r.ID, "error", err)
 	}
 	return tells.IsReady
 }
 
-// TellWebhook is the workflow that tells a webhook of a run's end, at least once, unless that fails six times.
-func TellWebhook(ctx workflow.Context, e ended) error {
+// tellEnd is the workflow that tells a webhook of a run's end, at least once, unless that fails six times.
+func tellEnd(ctx workflow.Context, e ended) error {
 	tries := workflow.WithRetryPolicy(brief(ctx), temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 6})
 	return workflow.ExecuteActivity(tries, activityWebhook, e).Get(ctx, nil)
 }

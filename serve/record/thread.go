@@ -190,15 +190,6 @@ func (t Thread) upon(known Thread) Thread {
 	return t
 }
 
-// Next is the run that is under way or comes next, nil when there is none.
-func (t *Thread) Next() *Run {
-	at := slices.IndexFunc(t.Runs, func(r Run) bool { return !r.Over() })
-	if at < 0 {
-		return nil
-	}
-	return &t.Runs[at]
-}
-
 // The bounds of a record.
 const (
 	mostRuns    = 200

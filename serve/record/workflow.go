@@ -12,8 +12,8 @@ import (
 // Workflow is the type of a record's workflow.
 const Workflow = "superstep.thread_record"
 
-// WebhookWorkflow is the type of the workflow that tells a webhook of a run's end.
-const WebhookWorkflow = "superstep.webhook"
+// webhookWorkflow is the type of the workflow that tells a webhook of a run's end.
+const webhookWorkflow = "superstep.webhook"
 
 // The updates and the query of a record.
 const (
@@ -70,7 +70,7 @@ func Keep(ctx workflow.Context, t Thread) error {
 		case next != nil:
 			err = k.run(ctx, next.ID)
 		default:
-			err = k.until(ctx, func() bool { return k.thread.Next() != nil || k.thread.Deleted })
+			err = k.until(ctx, func() bool { return k.thread.Busy() || k.thread.Deleted })
 		}
 		if err != nil && !errors.Is(err, errMoves) {
 			return err
