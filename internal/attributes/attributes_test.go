@@ -3,30 +3,55 @@ package attributes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 
 	"superstep.dev/internal/attributes"
 	"superstep.dev/workflows/protocol"
 )
 
-// server answers as it is told, and counts how often it was asked.
+// server answers as it is told, and counts how often it was asked. Where store is of SQL, the description of the namespace has the
+// answer; else a list of the operator's service has it.
 type server struct {
+	workflowservice.WorkflowServiceClient
 	operatorservice.OperatorServiceClient
-	asked  atomic.Int32
-	answer func(ctx context.Context) ([]string, error)
+	store         string
+	asked, listed atomic.Int32
+	answer        func(ctx context.Context) ([]string, error)
+}
+
+func (s *server) DescribeNamespace(ctx context.Context, _ *workflowservice.DescribeNamespaceRequest, _ ...grpc.CallOption) (
+	*workflowservice.DescribeNamespaceResponse, error) {
+	s.asked.Add(1)
+	names, err := s.answer(ctx)
+	aliases := map[string]string{}
+	if s.store == "elasticsearch" {
+		names = nil
+	}
+	for i, name := range names {
+		aliases[fmt.Sprintf("Keyword%02d", i+1)] = name
+	}
+	return &workflowservice.DescribeNamespaceResponse{Config: &namespacepb.NamespaceConfig{CustomSearchAttributeAliases: aliases}}, err
+}
+
+func (s *server) GetClusterInfo(context.Context, *workflowservice.GetClusterInfoRequest, ...grpc.CallOption) (
+	*workflowservice.GetClusterInfoResponse, error) {
+	return &workflowservice.GetClusterInfoResponse{VisibilityStore: s.store}, nil
 }
 
 func (s *server) ListSearchAttributes(ctx context.Context, _ *operatorservice.ListSearchAttributesRequest, _ ...grpc.CallOption) (
 	*operatorservice.ListSearchAttributesResponse, error) {
-	s.asked.Add(1)
+	s.listed.Add(1)
 	names, err := s.answer(ctx)
 	reply := &operatorservice.ListSearchAttributesResponse{CustomAttributes: map[string]enumspb.IndexedValueType{}}
 	for _, name := range names {
@@ -53,13 +78,19 @@ func TestReadWantsAllOfAGroup(t *testing.T) {
 		"a server that is mute": {nil, serviceerror.NewUnimplemented("no"), protocol.Found{}},
 		"nobody may ask":        {nil, serviceerror.NewPermissionDenied("no", ""), protocol.Found{}},
 	} {
-		s := &server{answer: func(context.Context) ([]string, error) { return c.names, c.err }}
-		if got, err := attributes.Read(t.Context(), s, "default"); err != nil || got != c.want {
-			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
+		for _, store := range []string{"elasticsearch", "postgres12_pgx", "sqlite", "mysql8"} {
+			s := &server{store: store, answer: func(context.Context) ([]string, error) { return c.names, c.err }}
+			if got, err := attributes.Read(t.Context(), s, s, "default"); err != nil || got != c.want {
+				t.Errorf("%s of %s: %+v, %v, want %+v", name, store, got, err, c.want)
+			}
+			// A server of SQL never closes the connection that it opens for this.
+			if listed := s.listed.Load() > 0; listed != (store == "elasticsearch") {
+				t.Errorf("%s of %s: it was asked for a list: %t", name, store, listed)
+			}
 		}
 	}
 	s := &server{answer: func(context.Context) ([]string, error) { return nil, serviceerror.NewUnavailable("no") }}
-	if _, err := attributes.Read(t.Context(), s, "default"); err == nil {
+	if _, err := attributes.Read(t.Context(), s, s, "default"); err == nil {
 		t.Error("a server that is not there was served without")
 	}
 }
@@ -69,7 +100,7 @@ func TestAWatchAsksForWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var names []string
 		s := &server{answer: func(context.Context) ([]string, error) { return names, nil }}
-		w := attributes.NewWatch(s)
+		w := attributes.NewWatch(s, s)
 		want := func(found protocol.Found, asked int32) {
 			t.Helper()
 			if got, err := w.Found("default"); err != nil || got != found || s.asked.Load() != asked {
@@ -93,7 +124,7 @@ func TestAWatchDoesNotGuess(t *testing.T) {
 		release := make(chan struct{})
 		broken := errors.New("no connection")
 		s := &server{answer: func(context.Context) ([]string, error) { <-release; return nil, broken }}
-		w := attributes.NewWatch(s)
+		w := attributes.NewWatch(s, s)
 		began := time.Now()
 		if _, err := w.Found("default"); err == nil || time.Since(began) > time.Second {
 			t.Errorf("after %v it says %v", time.Since(began), err)

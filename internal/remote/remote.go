@@ -101,7 +101,7 @@ func (c *server) hasAttributes(ctx context.Context) (protocol.Found, error) {
 		return *c.attributes, nil
 	}
 	has, err := patiently(ctx, c, "", func() (protocol.Found, error) {
-		return attributes.Read(ctx, c.temporal.OperatorService(), c.cfg.Namespace)
+		return attributes.Read(ctx, c.temporal.WorkflowService(), c.temporal.OperatorService(), c.cfg.Namespace)
 	})
 	if err != nil {
 		return has, c.explain(err, "", "")

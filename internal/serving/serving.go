@@ -57,7 +57,7 @@ func Register(r worker.Registry, c client.Client, cfg Config) {
 	past := replays{c, cfg.DataConverter, cfg.Graphs}
 	inputs := activities.NewInputs(cfg.InputBytes, past.values)
 	if !cfg.NodesOnly {
-		watch := attributes.NewWatch(c.OperatorService())
+		watch := attributes.NewWatch(c.WorkflowService(), c.OperatorService())
 		find := func(namespace string) (protocol.Found, error) {
 			found, err := watch.Found(namespace)
 			found.Notices, found.Storage = cfg.Notify != nil, cfg.Storage != nil

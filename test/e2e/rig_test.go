@@ -190,10 +190,19 @@ func (r *rig) awaitPoller() {
 	})
 }
 
-// until waits for a condition.
+// until waits for a condition. It asks on the test's own goroutine: a command that fails within it ends the test there.
 func (r *rig) until(what string, holds func() bool) {
 	r.t.Helper()
-	require.Eventually(r.t, holds, patience, poll, what)
+	late := time.After(patience)
+	again := time.NewTicker(poll)
+	defer again.Stop()
+	for !holds() {
+		select {
+		case <-again.C:
+		case <-late:
+			require.FailNow(r.t, "it never came so far", what)
+		}
+	}
 }
 
 // kill ends a process as a crash does.
