@@ -14,9 +14,9 @@
 // # What is kept
 //
 // Whatever the server acknowledged is in the file, through a stop, a kill and a
-// power cut: SQLite runs with a write-ahead log and synchronous=FULL. Runs that
-// are open when the devserver stops go on, timers included, when it starts again
-// on the same file.
+// power cut: SQLite runs with a write-ahead log, which is on the disk before
+// anything is acknowledged. Runs that are open when the devserver stops go on,
+// timers included, when it starts again on the same file.
 //
 // Beside the file lies a directory, superstep.db.values, where the workers and
 // commands of this machine keep values above 16 KiB: the namespace's data says

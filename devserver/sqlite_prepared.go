@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/jmoiron/sqlx"
 	"go.temporal.io/server/common/config"
@@ -19,14 +20,15 @@ import (
 )
 
 // prepareOnce makes the server's pool for cfg prepare each SQL text once per
-// connection. dsn names the same file with the same settings. Nobody may use the
-// pool meanwhile.
+// connection, and bring to the disk what is acknowledged. dsn names the same file
+// with the same settings, and log its write-ahead log. Nobody may use the pool
+// meanwhile.
 //
 // The server sends its SQL as text every time, and SQLite parses and plans it every
 // time: an eighth of the server's processor time, while the one connection is held.
 // The driver of PostgreSQL keeps prepared statements by itself; this one does not,
 // and the server takes no pool of ours on SQLite.
-func prepareOnce(cfg *config.SQL, dsn string) error {
+func prepareOnce(cfg *config.SQL, dsn, log string) error {
 	pool, err := serverPool(cfg)
 	if err != nil {
 		return err
@@ -36,7 +38,7 @@ func prepareOnce(cfg *config.SQL, dsn string) error {
 		return fmt.Errorf("open %s: %w", dsn, err)
 	}
 	stock := pool.DB
-	pool.DB = sql.OpenDB(preparing{connect})
+	pool.DB = sql.OpenDB(preparing{connect, log})
 	pool.SetMaxOpenConns(cfg.MaxConns)
 	pool.SetMaxIdleConns(cfg.MaxIdleConns)
 	return stock.Close()
@@ -58,7 +60,10 @@ func serverPool(cfg *config.SQL) (*sqlx.DB, error) {
 }
 
 // preparing opens connections that keep their prepared statements.
-type preparing struct{ driver.Connector }
+type preparing struct {
+	driver.Connector
+	log string // the path of the write-ahead log
+}
 
 // Connect opens one.
 func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
@@ -70,7 +75,7 @@ func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("%T is not a connection of the SQLite driver", opened), opened.Close())
 	}
-	return &preparedConn{sqliteConn: conn, idle: map[string]sqliteStmt{}}, nil
+	return &preparedConn{sqliteConn: conn, idle: map[string]sqliteStmt{}, log: writeAheadLog{path: p.log, flush: flush}}, nil
 }
 
 // sqliteConn is what database/sql uses of a connection of SQLite's driver.
@@ -102,6 +107,8 @@ const idleStatements = 400
 type preparedConn struct {
 	sqliteConn
 	idle map[string]sqliteStmt
+	log  writeAheadLog
+	tx   *syncedTx // nil outside transactions
 }
 
 // ExecContext executes a text. A statement that failed is not used again.
@@ -116,7 +123,7 @@ func (c *preparedConn) ExecContext(ctx context.Context, text string, args []driv
 		return nil, err
 	}
 	c.keep(text, s)
-	return result, nil
+	return result, c.wrote(text)
 }
 
 // QueryContext executes a text whose rows are read. Its statement is in use until
@@ -139,7 +146,7 @@ func (c *preparedConn) statement(ctx context.Context, text string) (sqliteStmt, 
 		delete(c.idle, text)
 		return s, nil
 	}
-	prepared, err := c.PrepareContext(ctx, text)
+	prepared, err := c.PrepareContext(ctx, plannedOnce.Replace(text))
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +156,11 @@ func (c *preparedConn) statement(ctx context.Context, text string) (sqliteStmt, 
 	}
 	return s, nil
 }
+
+// plannedOnce are the parameters whose value SQLite looks at to plan a statement: a limit, and what a column is equal to, in case that is 0
+// or 1, as the only shard of this server is. Each time that such a parameter is bound, SQLite plans the statement anew. An expression that
+// is not a parameter alone spares that, and + changes no value.
+var plannedOnce = strings.NewReplacer("= ?", "= +?", "LIMIT ?", "LIMIT +?")
 
 // keep makes room by any other statement: those in constant use are back at once.
 // What closing a statement says is no error of the one that was executed, which may
@@ -175,7 +187,7 @@ func (c *preparedConn) Close() error {
 		delete(c.idle, text)
 		err = errors.Join(err, s.Close())
 	}
-	return errors.Join(err, c.sqliteConn.Close())
+	return errors.Join(err, c.sqliteConn.Close(), c.log.close())
 }
 
 // preparedRows gives its statement back when it is closed.

@@ -7,8 +7,16 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/metrics"
+	persistence "go.temporal.io/server/common/persistence/sql"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/common/primitives"
+	"go.temporal.io/server/common/resolver"
 	"modernc.org/sqlite"
 )
 
@@ -40,10 +48,11 @@ func (c counting) Connect(ctx context.Context) (driver.Conn, error) {
 // onOneConnection is a database with one table of three numbers, and how often each text was prepared.
 func onOneConnection(t *testing.T) (*sql.DB, map[string]int) {
 	t.Helper()
-	connect, err := sqlite.NewConnector("file:" + filepath.Join(t.TempDir(), "numbers.db"))
+	file := filepath.Join(t.TempDir(), "numbers.db")
+	connect, err := sqlite.NewConnector("file:" + file + "?_pragma=journal_mode(wal)")
 	require.NoError(t, err)
 	prepared := map[string]int{}
-	db := sql.OpenDB(preparing{counting{connect, prepared}})
+	db := sql.OpenDB(preparing{counting{connect, prepared}, file + "-wal"})
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = db.Exec("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
@@ -59,6 +68,31 @@ const (
 	insertNumber = "INSERT INTO numbers (n) VALUES (?)"
 	allNumbers   = "SELECT n FROM numbers WHERE n >= ? ORDER BY n"
 )
+
+// serversPool is the server's pool on a new database.
+func serversPool(t *testing.T) (*sqliteStore, *sqlx.DB) {
+	t.Helper()
+	s, err := openSQLite(filepath.Join(t.TempDir(), "a b?.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.close()) })
+	pool, err := serverPool(s.config())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, pool.DB.Close()) })
+	return s, pool
+}
+
+// onIt has the one connection of a pool.
+func onIt(t *testing.T, pool *sqlx.DB, do func(c *preparedConn)) {
+	t.Helper()
+	conn, err := pool.Conn(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, conn.Raw(func(c any) error {
+		require.IsType(t, &preparedConn{}, c)
+		do(c.(*preparedConn))
+		return nil
+	}))
+	require.NoError(t, conn.Close())
+}
 
 // numbers reads all from one on; between is called at each row.
 func numbers(t *testing.T, from interface {
@@ -86,8 +120,8 @@ func TestATextIsPreparedOnce(t *testing.T) {
 		require.Equal(t, []int{2, 3}, numbers(t, db, 2, nothing))
 		require.Equal(t, []int{3}, numbers(t, db, 3, nothing))
 	}
-	require.Equal(t, 1, prepared[insertNumber])
-	require.Equal(t, 1, prepared[allNumbers])
+	require.Equal(t, 1, prepared[plannedOnce.Replace(insertNumber)])
+	require.Equal(t, 1, prepared[plannedOnce.Replace(allNumbers)])
 }
 
 // A text that is read from, and is asked again meanwhile, is two statements.
@@ -100,7 +134,7 @@ func TestATextIsAskedWhileItIsRead(t *testing.T) {
 		require.Equal(t, []int{2, 3}, numbers(t, tx, 2, nothing))
 	}))
 	require.NoError(t, tx.Commit())
-	require.Equal(t, 2, prepared[allNumbers])
+	require.Equal(t, 2, prepared[plannedOnce.Replace(allNumbers)])
 }
 
 // One that is left in the middle holds nothing: neither a transaction nor the next caller.
@@ -116,7 +150,7 @@ func TestATextIsLeftInTheMiddle(t *testing.T) {
 	_, err := db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2, 3}, numbers(t, db, 1, nothing))
-	require.Equal(t, 1, prepared[allNumbers])
+	require.Equal(t, 1, prepared[plannedOnce.Replace(allNumbers)])
 }
 
 func TestAStatementThatFailedIsNotUsedAgain(t *testing.T) {
@@ -129,7 +163,7 @@ func TestAStatementThatFailedIsNotUsedAgain(t *testing.T) {
 	}
 	_, err := db.Exec(insertNumber, 4)
 	require.NoError(t, err)
-	require.Equal(t, 3, prepared[insertNumber])
+	require.Equal(t, 3, prepared[plannedOnce.Replace(insertNumber)])
 
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -176,13 +210,8 @@ func TestStatementsAreBounded(t *testing.T) {
 // The server's own pool prepares once, with the settings of the server's own.
 func TestTheServerPreparesOnce(t *testing.T) {
 	t.Parallel()
-	s, err := openSQLite(filepath.Join(t.TempDir(), "a b?.db"))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.close()) }()
-	pool, err := serverPool(s.config())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, pool.DB.Close()) }()
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000"} {
+	_, pool := serversPool(t)
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "1", "busy_timeout": "10000"} {
 		var got string
 		require.NoError(t, pool.Get(&got, "PRAGMA "+pragma))
 		require.Equal(t, want, got, pragma)
@@ -190,11 +219,38 @@ func TestTheServerPreparesOnce(t *testing.T) {
 	var name string
 	require.NoError(t, pool.Get(&name, "SELECT name FROM namespaces WHERE name = ?", namespace))
 	require.Equal(t, 1, pool.Stats().MaxOpenConnections)
-	conn, err := pool.Conn(t.Context())
+	onIt(t, pool, func(*preparedConn) {})
+}
+
+// What the server reads again and again is planned once, though its shard is number 1, for which SQLite would plan it each time.
+func TestTheServersReadsArePlannedOnce(t *testing.T) {
+	t.Parallel()
+	s, pool := serversPool(t)
+	store, err := persistence.NewSQLDB(sqlplugin.DbKindMain, s.config(), resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	require.NoError(t, err)
-	require.NoError(t, conn.Raw(func(c any) error {
-		require.IsType(t, &preparedConn{}, c)
-		return nil
-	}))
-	require.NoError(t, conn.Close())
+	planned := 0
+	onIt(t, pool, func(c *preparedConn) {
+		require.NoError(t, c.sqliteConn.(sqlite.AuthorizerRegisterer).RegisterAuthorizer(
+			func(sqlite.AuthorizerActionCode, string, string, string, string) sqlite.AuthorizerReturnCode {
+				planned++
+				return sqlite.AuthorizerOK
+			}))
+	})
+	once := 0
+	for n := range int64(5) {
+		_, err = store.RangeSelectFromHistoryNode(t.Context(), sqlplugin.HistoryNodeSelectFilter{ShardID: 1, TreeID: primitives.NewUUID(),
+			BranchID: primitives.NewUUID(), MinNodeID: n%2 + 1, MinTxnID: -n, MaxNodeID: 100 + n, PageSize: 256})
+		require.NoError(t, err)
+		_, err = store.RangeSelectFromTimerTasks(t.Context(), sqlplugin.TimerTasksRangeFilter{ShardID: 1, InclusiveMinTaskID: n % 2,
+			InclusiveMinVisibilityTimestamp: time.Unix(n, 0), ExclusiveMaxVisibilityTimestamp: time.Unix(n+1, 0), PageSize: 1 + int(n)})
+		require.NoError(t, err)
+		_, err = store.RangeSelectFromTransferTasks(t.Context(), sqlplugin.TransferTasksRangeFilter{ShardID: 1, InclusiveMinTaskID: n,
+			ExclusiveMaxTaskID: n + 10, PageSize: 1 + int(n)})
+		require.NoError(t, err)
+		if once == 0 {
+			once = planned
+		}
+		require.Equal(t, once, planned, "reading number %d", n+1)
+	}
+	require.NotZero(t, once)
 }
