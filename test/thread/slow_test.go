@@ -46,7 +46,7 @@ func TestASlowServerIsWaitedFor(t *testing.T) {
 	work := rig.NewServer(t)
 	g := turns()
 	work.Work(g)
-	for _, method := range []string{"DescribeTaskQueue", "QueryWorkflow", "ListSearchAttributes", "StartWorkflowExecution", "DescribeWorkflowExecution",
+	for _, method := range []string{"DescribeTaskQueue", "QueryWorkflow", "StartWorkflowExecution", "DescribeWorkflowExecution",
 		"UpdateWorkflowExecution", "GetWorkflowExecutionHistory", "ExecuteMultiOperation", "DescribeNamespace"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
