@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"go.temporal.io/server/client"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
@@ -33,6 +34,7 @@ func newServer(e endpoints, keep config.Persistence, stock bool, logger log.Logg
 		temporal.WithStaticHosts(staticHosts(e)),
 		temporal.WithLogger(logger),
 		temporal.WithDynamicConfigClient(settings(stock, e)),
+		temporal.WithClientFactoryProvider(oneFrontend{client.NewFactoryProvider()}),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
 			return authorization.NewNoopClaimMapper()
