@@ -31,6 +31,19 @@ func connector(at *pgx.ConnConfig) driver.Connector {
 	return stdlib.GetConnector(*at.Copy(), stdlib.OptionAfterConnect(storeDurationsAsNumbers))
 }
 
+// connect opens a connection of PostgreSQL's driver.
+func connect(ctx context.Context, c driver.Connector) (*stdlib.Conn, error) {
+	opened, err := c.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, ok := opened.(*stdlib.Conn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("%T is not a connection of the PostgreSQL driver", opened), opened.Close())
+	}
+	return conn, nil
+}
+
 // storeDurationsAsNumbers is what the server's columns want: nanoseconds, where the
 // driver's own choice is an interval.
 func storeDurationsAsNumbers(_ context.Context, c *pgx.Conn) error {
@@ -67,13 +80,9 @@ func (o *oneTransaction) Connect(ctx context.Context) (driver.Conn, error) {
 	if o.begun.Swap(true) {
 		return nil, errors.New("lost the connection in the middle of a transaction")
 	}
-	c, err := o.Connector.Connect(ctx)
+	conn, err := connect(ctx, o.Connector)
 	if err != nil {
 		return nil, err
-	}
-	conn, ok := c.(*stdlib.Conn)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("%T is not a connection of the PostgreSQL driver", c), c.Close())
 	}
 	if _, err := conn.ExecContext(ctx, "BEGIN", nil); err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,13 +22,9 @@ type waitingLess struct{ driver.Connector }
 
 // Connect opens one.
 func (w waitingLess) Connect(ctx context.Context) (driver.Conn, error) {
-	opened, err := w.Connector.Connect(ctx)
+	conn, err := connect(ctx, w.Connector)
 	if err != nil {
 		return nil, err
-	}
-	conn, ok := opened.(*stdlib.Conn)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("%T is not a connection of the PostgreSQL driver", opened), opened.Close())
 	}
 	return waitingLessConn{conn}, nil
 }
