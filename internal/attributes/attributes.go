@@ -30,7 +30,7 @@ func Read(ctx context.Context, server workflowservice.WorkflowServiceClient, ope
 	for _, name := range described.GetConfig().GetCustomSearchAttributeAliases() {
 		names[name] = true
 	}
-	if len(names) == 0 && !isSQL(ctx, server) {
+	if !found(names).Inbox && !isSQL(ctx, server) {
 		listed, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 		if err != nil && !isMute(err) {
 			return protocol.Found{}, err
