@@ -23,7 +23,7 @@ import (
 // sockets nor password files and does not escape a user's name.
 func connectTo(at *pgx.ConnConfig) func(*config.SQL) (*sqlx.DB, error) {
 	return func(cfg *config.SQL) (*sqlx.DB, error) {
-		return openPool(waitingLess{connector(at)}, cfg.MaxConns)
+		return openPool(syncing{connector(at)}, cfg.MaxConns)
 	}
 }
 

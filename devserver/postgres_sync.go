@@ -3,42 +3,39 @@ package main
 import (
 	"context"
 	"database/sql/driver"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// soonCommitted are how the statements begin whose commit the server does not wait for, where they are a transaction by themselves: the
+// unacknowledgedAlone are how PostgreSQL's statements begin that nobody outside is told of where they are a transaction by themselves: the
 // events of a run, which the run that counts them follows, and the records for lists, behind which the task to write them is deleted. One log
 // is that of all databases of a PostgreSQL server: each commit that is waited for brings to the disk whatever was committed before.
-var soonCommitted = []string{"INSERT INTO history_node ", "INSERT INTO executions_visibility "}
+var unacknowledgedAlone = []string{"INSERT INTO history_node ", "INSERT INTO executions_visibility "}
 
-// committedSoon ends such a statement. It holds for its transaction alone, through a pooler of connections too.
-const committedSoon = " RETURNING set_config('synchronous_commit', 'off', true)"
+// withoutWaiting ends such a statement: its commit does not wait for the disk. It holds for its transaction alone, through a pooler of connections too.
+const withoutWaiting = " RETURNING set_config('synchronous_commit', 'off', true)"
 
-// waitingLess opens connections that do not wait for the commit of what is soon committed.
-type waitingLess struct{ driver.Connector }
+// syncing opens connections whose commits wait for the disk, but for what is unacknowledged alone.
+type syncing struct{ driver.Connector }
 
 // Connect opens one.
-func (w waitingLess) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := connect(ctx, w.Connector)
+func (s syncing) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := connect(ctx, s.Connector)
 	if err != nil {
 		return nil, err
 	}
-	return waitingLessConn{conn}, nil
+	return syncingConn{conn}, nil
 }
 
-type waitingLessConn struct{ *stdlib.Conn }
+type syncingConn struct{ *stdlib.Conn }
 
 // idle is what PostgreSQL says of a connection outside transactions.
 const idle = 'I'
 
 // ExecContext executes a text.
-func (c waitingLessConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	alone := c.Conn.Conn().PgConn().TxStatus() == idle
-	if alone && slices.ContainsFunc(soonCommitted, func(begins string) bool { return strings.HasPrefix(text, begins) }) {
-		text += committedSoon
+func (c syncingConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	if c.Conn.Conn().PgConn().TxStatus() == idle && beginsAs(unacknowledgedAlone, text) {
+		text += withoutWaiting
 	}
 	return c.Conn.ExecContext(ctx, text, args)
 }

@@ -72,7 +72,7 @@ func (s *sqliteStore) prepare() error {
 	if err := createNamespace(s.config()); err != nil {
 		return err
 	}
-	return prepareOnce(s.config(), s.serverDSN(), s.file+"-wal")
+	return tunePool(s.config(), s.serverDSN(), s.file+"-wal")
 }
 
 // close folds the write-ahead log into the file, so that the file alone can be

@@ -19,7 +19,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// prepareOnce makes the server's pool for cfg prepare each SQL text once per
+// tunePool makes the server's pool for cfg prepare each SQL text once per
 // connection, and bring to the disk what is acknowledged. dsn names the same file
 // with the same settings, and log its write-ahead log. Nobody may use the pool
 // meanwhile.
@@ -28,7 +28,7 @@ import (
 // time: an eighth of the server's processor time, while the one connection is held.
 // The driver of PostgreSQL keeps prepared statements by itself; this one does not,
 // and the server takes no pool of ours on SQLite.
-func prepareOnce(cfg *config.SQL, dsn, log string) error {
+func tunePool(cfg *config.SQL, dsn, log string) error {
 	pool, err := serverPool(cfg)
 	if err != nil {
 		return err

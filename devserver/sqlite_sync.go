@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A run of three tasks is committed some eleven times, and acknowledged by four of those: the events of a run are stored before the run that
+// A run that asks, and is answered, is committed some eleven times, and acknowledged by four of those: the events of a run are stored before the run that
 // counts them, a record for lists long after. SQLite would wait for the disk at each commit (synchronous=FULL). It is told not to
 // (synchronous=NORMAL, which still syncs whenever it folds the log), and what is acknowledged is brought to the disk here.
 //
 // The log is one sequence, and to sync a commit brings to the disk whatever was committed before: what a power cut takes is the end of that
 // sequence, never a piece in front of something that is kept.
 
-// unacknowledged are how the statements begin that nobody outside is told of: the server commits something else before that, or does
+// unacknowledged are how SQLite's statements begin that nobody outside is told of: the server commits something else before that, or does
 // them again when they are gone.
 var unacknowledged = []string{
 	"REPLACE INTO history_node ", "REPLACE INTO history_tree ", // then follows the run
@@ -26,8 +26,9 @@ var unacknowledged = []string{
 	"DELETE FROM visibility_tasks WHERE shard_id ",
 }
 
-func isUnacknowledged(text string) bool {
-	return slices.ContainsFunc(unacknowledged, func(begins string) bool { return strings.HasPrefix(text, begins) })
+// beginsAs reports whether a statement begins as one of some do.
+func beginsAs(some []string, text string) bool {
+	return slices.ContainsFunc(some, func(begins string) bool { return strings.HasPrefix(text, begins) })
 }
 
 // writeAheadLog is the log of a database. SQLite keeps the file for as long as a connection has the database open.
@@ -61,7 +62,7 @@ func (l *writeAheadLog) close() error {
 
 // wrote is called behind each statement that may have written.
 func (c *preparedConn) wrote(text string) error {
-	if isUnacknowledged(text) {
+	if beginsAs(unacknowledged, text) {
 		return nil
 	}
 	if c.tx != nil {

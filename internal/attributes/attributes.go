@@ -16,7 +16,8 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-// Read asks the server what a namespace has. A server that does not say is served without.
+// Read asks the server what a namespace has. A server that does not say is served without: the error is of one that gives no answer, or knows
+// no such namespace.
 //
 // Where visibility is in SQL, the description of the namespace names them all. ListSearchAttributes is asked of no such server: one of
 // 1.32 opens a connection to itself for each call, and keeps it for as long as it runs.
