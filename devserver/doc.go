@@ -9,7 +9,8 @@
 // SuperstepStatus, SuperstepNodes, SuperstepQuestions, SuperstepParent,
 // SuperstepApprovers, SuperstepDue and SuperstepRisk, and dynamic configuration
 // under which one run takes steps in milliseconds rather than twenty a second
-// (serverconfig.go gives the reason for each value).
+// (serverconfig.go gives the reason for each value). Its services call each other
+// in the process, not over loopback (inprocess.go).
 //
 // # What is kept
 //

@@ -60,8 +60,9 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.hosts, "host", nil, "a `NAME` under which browsers reach the Web UI, beside localhost and IP\n"+
 		"addresses; may be repeated")
 	f.BoolVar(&o.headless, "headless", false, "serve no Web UI")
-	f.BoolVar(&o.stock, "stock", false, "leave the server's settings as Temporal ships them, to measure what an\n"+
-		"untuned cluster does (one run then takes about 20 steps a second)")
+	f.BoolVar(&o.stock, "stock", false, "leave the server as Temporal ships it, to measure what an untuned cluster\n"+
+		"does: its settings (one run then takes about 20 steps a second), and\n"+
+		"services that call each other over loopback")
 	f.StringVar(&o.readyFile, "ready-file", "", "`file` that appears, holding host:port of the Temporal API, once the\n"+
 		"server is ready, and goes when it stops; scripts wait for it")
 	f.StringVar(&o.logLevel, "log-level", "warn", "what the server logs to stderr: debug, info, warn or error")

@@ -28,13 +28,18 @@ const (
 // newServer builds the Temporal server, which also makes it listen; it serves
 // from Start on. The ports in e must be free.
 func newServer(e endpoints, keep config.Persistence, stock bool, logger log.Logger) (temporal.Server, error) {
-	server, err := temporal.NewServer(
+	clients, services := client.NewFactoryProvider(), temporal.TopLevelModule
+	if !stock {
+		p := new(inProcess)
+		clients, services = inProcessClients{FactoryProvider: clients, services: p}, p.module()
+	}
+	server, err := temporal.NewServerFx(services,
 		temporal.WithConfig(serverConfig(e, keep)),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(e)),
 		temporal.WithLogger(logger),
 		temporal.WithDynamicConfigClient(settings(stock, e)),
-		temporal.WithClientFactoryProvider(oneFrontend{client.NewFactoryProvider()}),
+		temporal.WithClientFactoryProvider(oneFrontend{clients}),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper {
 			return authorization.NewNoopClaimMapper()
