@@ -55,6 +55,15 @@ func TestDynamicConfigWritesVisibilitySomeTimesASecond(t *testing.T) {
 	require.GreaterOrEqual(t, batch, 100)
 }
 
+// A queue does not walk through all tasks that it remembers with each new one: as on the devserver.
+func TestDynamicConfigDoesNotSortQueues(t *testing.T) {
+	settings := dynamicConfig(t)
+	for _, key := range []string{"history.queueShrinkPredicateMaxPendingKeys", "history.queueMoveGroupTaskCountBase"} {
+		require.Len(t, settings[key], 1, key)
+		require.Equal(t, 0, settings[key][0].Value, key)
+	}
+}
+
 func TestDynamicConfigGivesReasons(t *testing.T) {
 	text, err := os.ReadFile("dynamicconfig.yaml")
 	require.NoError(t, err)

@@ -160,6 +160,12 @@ func tunedSettings() dynamicconfig.StaticClient {
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 2,
 		dynamicconfig.VisibilityTaskBatchSize.Key():       1_000,
 
+		// A queue remembers its tasks for up to 30 s, until they are deleted together. With these two at their stock values it sorts them by
+		// namespace, to keep one from holding up others, and then walks through all that it remembers with each new task: at 200 short
+		// runs a second, a run costs three times as much half a minute later. Here there is one namespace that runs come from.
+		dynamicconfig.QueueShrinkPredicateMaxPendingKeys.Key(): 0,
+		dynamicconfig.QueueMoveGroupTaskCountBase.Key():        0,
+
 		// A timer fires up to this much late, so that several are loaded together.
 		// The stock 1 s turns a sleep of 1 ms, and the wait before every activity
 		// retry, into a second.

@@ -22,3 +22,10 @@ func TestVisibilityIsWrittenSomeTimesASecond(t *testing.T) {
 	require.LessOrEqual(t, polls, 5)
 	require.GreaterOrEqual(t, batch, 100)
 }
+
+// TestQueuesAreNotSorted: a queue does not walk through all tasks that it remembers with each new one.
+func TestQueuesAreNotSorted(t *testing.T) {
+	tuned := settings(false, endpoints{})
+	require.Equal(t, 0, tuned[dynamicconfig.QueueShrinkPredicateMaxPendingKeys.Key()])
+	require.Equal(t, 0, tuned[dynamicconfig.QueueMoveGroupTaskCountBase.Key()])
+}
