@@ -55,10 +55,11 @@ func TestDynamicConfigWritesVisibilitySomeTimesASecond(t *testing.T) {
 	require.GreaterOrEqual(t, batch, 100)
 }
 
-// A queue does not walk through all tasks that it remembers with each new one: as on the devserver.
+// A queue does not walk through all tasks that it remembers with each new one, nor stores its place with each timer: as on the devserver.
 func TestDynamicConfigDoesNotSortQueues(t *testing.T) {
 	settings := dynamicConfig(t)
-	for _, key := range []string{"history.queueShrinkPredicateMaxPendingKeys", "history.queueMoveGroupTaskCountBase"} {
+	for _, key := range []string{"history.queueShrinkPredicateMaxPendingKeys", "history.queueMoveGroupTaskCountBase",
+		"history.queueReaderStuckCriticalAttempts"} {
 		require.Len(t, settings[key], 1, key)
 		require.Equal(t, 0, settings[key][0].Value, key)
 	}

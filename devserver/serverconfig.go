@@ -166,6 +166,10 @@ func tunedSettings() dynamicconfig.StaticClient {
 		dynamicconfig.QueueShrinkPredicateMaxPendingKeys.Key(): 0,
 		dynamicconfig.QueueMoveGroupTaskCountBase.Key():        0,
 
+		// A timer queue that loads three times within a second counts as stuck at stock: what is left of that second is set aside, and the
+		// queue's place is stored and what is done deleted, each time. With timers to the millisecond several loads a second are how it works.
+		dynamicconfig.QueueReaderStuckCriticalAttempts.Key(): 0,
+
 		// A timer fires up to this much late, so that several are loaded together.
 		// The stock 1 s turns a sleep of 1 ms, and the wait before every activity
 		// retry, into a second.

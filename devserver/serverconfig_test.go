@@ -23,9 +23,10 @@ func TestVisibilityIsWrittenSomeTimesASecond(t *testing.T) {
 	require.GreaterOrEqual(t, batch, 100)
 }
 
-// TestQueuesAreNotSorted: a queue does not walk through all tasks that it remembers with each new one.
+// TestQueuesAreNotSorted: a queue does not walk through all tasks that it remembers with each new one, nor stores its place with each timer.
 func TestQueuesAreNotSorted(t *testing.T) {
 	tuned := settings(false, endpoints{})
 	require.Equal(t, 0, tuned[dynamicconfig.QueueShrinkPredicateMaxPendingKeys.Key()])
 	require.Equal(t, 0, tuned[dynamicconfig.QueueMoveGroupTaskCountBase.Key()])
+	require.Equal(t, 0, tuned[dynamicconfig.QueueReaderStuckCriticalAttempts.Key()])
 }
