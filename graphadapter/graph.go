@@ -2,13 +2,13 @@ package graphadapter
 
 import (
 	"context"
-	"sync"
-	"time"
-
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"superstep.dev/graphadapter/pregel"
 )
@@ -117,6 +117,9 @@ func (g *Graph) NameOf(task *pregel.Task) string {
 	}
 	return g.Spec.Name
 }
+
+// Has reports whether spec is the graph's own: what was made of that serves for a run of spec, too.
+func (g *Graph) Has(spec *pregel.Spec) bool { return reflect.DeepEqual(g.Spec, spec) }
 
 // Fingerprint is [Fingerprint] of the graph's Spec. It is made once: every run asks for it.
 func (g *Graph) Fingerprint() (string, error) {

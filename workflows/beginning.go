@@ -29,11 +29,19 @@ func (g *Graphs) program(ctx workflow.Context, in *protocol.GraphInput) (*pregel
 		panic(fmt.Sprintf("this worker does not serve the graph %q, it serves %v: start a worker that does", in.Graph, g.names()))
 	}
 	begun := begin(ctx, in, func(namespace string) beginning { return g.around(namespace, graph, in) })
-	program, err := pregel.Compile(in.Spec, g.reducers[in.Graph])
+	program, err := g.compiled(graph, in.Spec)
 	if err != nil {
 		panic(fmt.Sprintf("this worker cannot run the graph %q as the run began with it: %v", in.Graph, err))
 	}
 	return program, begun
+}
+
+// compiled is the run's Spec, compiled: mostly it is the graph's own, which was compiled when the worker began.
+func (g *Graphs) compiled(graph *graphadapter.Graph, spec *pregel.Spec) (*pregel.Program, error) {
+	if program := g.programs[graph.Spec.Name]; program != nil && graph.Has(spec) {
+		return program, nil
+	}
+	return pregel.Compile(spec, g.reducers[graph.Spec.Name])
 }
 
 // around is what this worker knows, as far as the run does not.

@@ -18,7 +18,7 @@ type engine struct {
 	sink    graphadapter.Recorder // nil in workers
 	program *pregel.Program
 	// served is the graph as this worker serves it, nil where a run is read. Only validators, which are never replayed,
-	// may look at it.
+	// may look at it, and what comes to the same without it.
 	served *graphadapter.Graph
 	// lostAfter is after how much silence a task's worker counts as lost: a setting of the worker that decides now, which no replay compares.
 	lostAfter time.Duration
@@ -192,13 +192,20 @@ func (e *engine) relaxed() bool { return graphadapter.IsRelaxed(e.durability()) 
 // print is the fingerprint of the graph that the run goes on with.
 func (e *engine) print() string {
 	if e.fingerprint == "" {
-		print, err := graphadapter.Fingerprint(e.in.Spec)
+		print, err := e.fingerprintOf(e.in.Spec)
 		if err != nil {
 			panic("superstep: a spec that was compiled is always JSON: " + err.Error())
 		}
 		e.fingerprint = print
 	}
 	return e.fingerprint
+}
+
+func (e *engine) fingerprintOf(spec *pregel.Spec) (string, error) {
+	if e.served != nil && e.served.Has(spec) {
+		return e.served.Fingerprint() // which was made once
+	}
+	return graphadapter.Fingerprint(spec)
 }
 
 // nothingLeft reports whether nothing is left to do.

@@ -21,6 +21,8 @@ type Graphs struct {
 	byName map[string]*graphadapter.Graph
 	// reducers are each graph's custom reducers, its subgraphs' included.
 	reducers map[string]map[string]pregel.Reducer
+	// programs are the graphs' compiled Specs.
+	programs map[string]*pregel.Program
 	// past is set while a past run is read: it is the program of that run.
 	past func(workflow.Context, *protocol.GraphInput) (*pregel.Program, beginning)
 }
@@ -91,10 +93,14 @@ func NewGraphs(graphs []*graphadapter.Graph, cfg Config) *Graphs {
 	if cfg.Late == nil {
 		cfg.Late = func() time.Duration { return 0 }
 	}
-	g := &Graphs{cfg: cfg, byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{}}
+	g := &Graphs{cfg: cfg, byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{},
+		programs: map[string]*pregel.Program{}}
 	for _, graph := range graphs {
 		g.byName[graph.Spec.Name] = graph
 		g.reducers[graph.Spec.Name] = graph.AllReducers()
+		if program, err := graph.Program(); err == nil { // else each run fails to compile it, which says so
+			g.programs[graph.Spec.Name] = program
+		}
 	}
 	return g
 }

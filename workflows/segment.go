@@ -205,9 +205,12 @@ const openingBound = 5 * time.Second
 // open runs the first half second of a segment within this workflow task. What comes of it is empty when the segment goes on in its
 // activity.
 func (s *segments) open(ctx workflow.Context, o segment.Opening) workflow.Future {
-	o.Request.Spec = s.in.Spec
-	s.now(ctx)                      // before the local activity
-	if !workflow.IsReplaying(ctx) { // an argument is not stored: this may depend on the worker
+	s.now(ctx) // before the local activity
+	// An argument is not stored: it may depend on the worker.
+	if s.served == nil || !s.served.Has(s.in.Spec) {
+		o.Request.Spec = s.in.Spec
+	}
+	if !workflow.IsReplaying(ctx) {
 		o.Again, s.again = s.again, false
 	}
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
