@@ -55,13 +55,13 @@ func TestDynamicConfigWritesVisibilitySomeTimesASecond(t *testing.T) {
 	require.GreaterOrEqual(t, batch, 100)
 }
 
-// A queue does not walk through all tasks that it remembers with each new one, nor stores its place with each timer: as on the devserver.
-func TestDynamicConfigDoesNotSortQueues(t *testing.T) {
+// A queue does not remember what it has done for long, nor store its place with each timer: as on the devserver.
+func TestDynamicConfigKeepsQueuesShort(t *testing.T) {
 	settings := dynamicConfig(t)
-	for _, key := range []string{"history.queueShrinkPredicateMaxPendingKeys", "history.queueMoveGroupTaskCountBase",
-		"history.queueReaderStuckCriticalAttempts"} {
+	for key, want := range map[string]any{"history.visibilityProcessorUpdateAckInterval": "2s", "history.transferProcessorUpdateAckInterval": "2s",
+		"history.queueReaderStuckCriticalAttempts": 0} {
 		require.Len(t, settings[key], 1, key)
-		require.Equal(t, 0, settings[key][0].Value, key)
+		require.Equal(t, want, settings[key][0].Value, key)
 	}
 }
 

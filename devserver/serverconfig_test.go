@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/server/common/dynamicconfig"
@@ -23,10 +24,10 @@ func TestVisibilityIsWrittenSomeTimesASecond(t *testing.T) {
 	require.GreaterOrEqual(t, batch, 100)
 }
 
-// TestQueuesAreNotSorted: a queue does not walk through all tasks that it remembers with each new one, nor stores its place with each timer.
-func TestQueuesAreNotSorted(t *testing.T) {
+// TestQueuesAreKeptShort: a queue does not remember what it has done for long, nor store its place with each timer.
+func TestQueuesAreKeptShort(t *testing.T) {
 	tuned := settings(false, endpoints{})
-	require.Equal(t, 0, tuned[dynamicconfig.QueueShrinkPredicateMaxPendingKeys.Key()])
-	require.Equal(t, 0, tuned[dynamicconfig.QueueMoveGroupTaskCountBase.Key()])
+	require.LessOrEqual(t, tuned[dynamicconfig.VisibilityProcessorUpdateAckInterval.Key()], 5*time.Second)
+	require.LessOrEqual(t, tuned[dynamicconfig.TransferProcessorUpdateAckInterval.Key()], 5*time.Second)
 	require.Equal(t, 0, tuned[dynamicconfig.QueueReaderStuckCriticalAttempts.Key()])
 }
