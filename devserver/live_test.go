@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,15 +26,17 @@ func liveOf(t *testing.T, s *running) *url.URL {
 	return u
 }
 
-// greeting is what the server at an address says to whoever connects.
+// greeting is what the server at an address says to whoever connects, "" where nobody says anything.
 func greeting(t *testing.T, address string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	require.NoError(t, err)
+	if err != nil {
+		return ""
+	}
 	defer conn.Close()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
 	said := make([]byte, 4096)
-	n, err := conn.Read(said)
-	require.NoError(t, err)
+	n, _ := conn.Read(said)
 	return string(said[:n])
 }
 
@@ -57,8 +60,8 @@ func TestLiveTokensAreAnnounced(t *testing.T) {
 	s = start(t, db, "--headless", "--live-port", first.Port())
 	require.Equal(t, first, liveOf(t, s))
 	require.Zero(t, s.stop(t))
-	_, err = net.Dial("tcp", first.Host)
-	require.Error(t, err)
+	// Another process may have the port by now.
+	require.NotContains(t, greeting(t, first.Host), first.Query().Get("id"))
 
 	s = start(t, db, "--headless", "--live", "none")
 	require.Nil(t, liveOf(t, s))
