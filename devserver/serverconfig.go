@@ -139,8 +139,6 @@ func tunedSettings() dynamicconfig.StaticClient {
 	const (
 		pollRPS = 10_000 // per shard and queue; stock 20
 		rps     = 100_000
-
-		ackInterval = 2 * time.Second
 	)
 	return dynamicconfig.StaticClient{
 		// A queue processor may load tasks this many times a second per shard.
@@ -161,12 +159,6 @@ func tunedSettings() dynamicconfig.StaticClient {
 		// server to 100 short runs a second.
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 2,
 		dynamicconfig.VisibilityTaskBatchSize.Key():       1_000,
-
-		// A queue deletes what it has done this often, and remembers it until then. With what is not done by that time it notes whose it is,
-		// and walks through all that it remembers with each new task: with the stock 30 s a short run costs three times as much after half a
-		// minute of 200 a second. And a run that is over is not erased before the transfer queue has deleted its end.
-		dynamicconfig.VisibilityProcessorUpdateAckInterval.Key(): ackInterval,
-		dynamicconfig.TransferProcessorUpdateAckInterval.Key():   ackInterval,
 
 		// A timer queue that loads three times within a second counts as stuck at stock: what is left of that second is set aside, and the
 		// queue's place is stored and what is done deleted, each time. With timers to the millisecond several loads a second are how it works.
