@@ -111,9 +111,12 @@ func TestCallsInProcess(t *testing.T) {
 
 	t.Run("before the start and after the stop it goes over the network", func(t *testing.T) {
 		unreachable := errors.New("nobody listens")
-		c := new(called)
-		_, err := callStart(t.Context(), c, request(), unreachable)
-		require.ErrorIs(t, err, unreachable)
+		stopped := serving(t, nil)
+		stopped.Store(nil)
+		for _, c := range []*called{new(called), stopped} {
+			_, err := callStart(t.Context(), c, request(), unreachable)
+			require.ErrorIs(t, err, unreachable)
+		}
 	})
 }
 
