@@ -201,6 +201,16 @@ func (e *engine) print() string {
 	return e.fingerprint
 }
 
+// servesOwn reports whether this worker serves the graph as the run has it, which a segment then needs not be sent.
+func (e *engine) servesOwn() bool {
+	if e.served == nil {
+		return false
+	}
+	print, err := e.served.Fingerprint()
+	return err == nil && print == e.print()
+}
+
+// fingerprintOf is [graphadapter.Fingerprint].
 func (e *engine) fingerprintOf(spec *pregel.Spec) (string, error) {
 	if e.served != nil && e.served.Has(spec) {
 		return e.served.Fingerprint() // which was made once

@@ -207,7 +207,7 @@ const openingBound = 5 * time.Second
 func (s *segments) open(ctx workflow.Context, o segment.Opening) workflow.Future {
 	s.now(ctx) // before the local activity
 	// An argument is not stored: it may depend on the worker.
-	if s.served == nil || !s.served.Has(s.in.Spec) {
+	if !s.servesOwn() {
 		o.Request.Spec = s.in.Spec
 	}
 	if !workflow.IsReplaying(ctx) {
