@@ -57,10 +57,10 @@ func opens(t *testing.T, n *Nodes, g *graphadapter.Graph, thread string) {
 	require.NoError(t, err)
 	loop, err := program.Start(pregel.NewThread(), pregel.Input{Value: pregel.Value(`{"ask":"x"}`)}, graphadapter.RunOptions{}.Engine(), false, nil)
 	require.NoError(t, err)
-	suspended, err := pregel.SuspendLoop(loop)
+	frozen, err := loop.Freeze()
 	require.NoError(t, err)
 	opening := segment.Opening{Request: segment.Request{Graph: g.Spec.Name, Thread: thread, Durability: graphadapter.DurabilityExit, LedgerBytes: 1 << 10},
-		Run: suspended}
+		Run: frozen}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: thread, TaskQueue: "q"})

@@ -53,7 +53,7 @@ type segmentRun struct {
 	id      string
 	request segment.Request  // of its activity, until that is scheduled
 	ready   []*pregel.Task   // those that the loop had handed out
-	from    pregel.Suspended // the run as it was handed over
+	from    pregel.Frozen    // the run as it was handed over
 	ctx     workflow.Context // of its activity
 	cancel  workflow.CancelFunc
 	// opening is its first half second, nil when that is over; activity is the rest, nil before.
@@ -132,7 +132,7 @@ func (s *segments) mayOpen(ctx workflow.Context) bool {
 // start hands the run over until it comes back. It reports false when the run is too large for that.
 func (s *segments) start(ctx workflow.Context) bool {
 	first := s.tasks.queue[0]
-	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, pregel.SuspendLoop)
+	here, ready, err := segment.HandOver(s.loop, s.tasks.queue, (*pregel.Loop).Freeze)
 	s.tasks.queue = ready
 	if err != nil || here.Size() > s.mostHanded(ctx) {
 		workflow.GetLogger(ctx).Warn("the run is not handed to a segment", "bytes", here.Size(), "error", err)

@@ -54,47 +54,67 @@ func (c *checkpointJSON) putBack(long []longValue) (missing []string) {
 
 // checkpoints calls see with each checkpoint of a suspended run, always in the same order.
 func (s *suspendedJSON) checkpoints(see func(*checkpointJSON)) {
-	if s.Thread != nil {
-		s.Thread.checkpoints(see)
-	}
-	ofRecords(s.Remembered, see)
-	s.loopJSON.checkpoints(see)
+	s.records(func(r *recordJSON) { see(&r.Checkpoint) })
+	s.loopJSON.works(see)
 }
 
 func (t *threadJSON) checkpoints(see func(*checkpointJSON)) {
-	t.Head.checkpoints(see)
-	ofRecords(t.Memory, see)
-	ofRecords(t.Remembered, see)
+	t.records(func(r *recordJSON) { see(&r.Checkpoint) })
 }
 
-func ofRecords(records map[string]*recordJSON, see func(*checkpointJSON)) {
-	for _, key := range sortedKeys(records) {
-		records[key].checkpoints(see)
-	}
-}
-
-func (r *recordJSON) checkpoints(see func(*checkpointJSON)) {
-	if r == nil {
-		return
-	}
-	see(&r.Checkpoint)
-	for _, path := range sortedKeys(r.Tasks) {
-		if t := r.Tasks[path]; t != nil {
-			t.Child.checkpoints(see)
-		}
-	}
-}
-
-func (l *loopJSON) checkpoints(see func(*checkpointJSON)) {
+// works calls see with each working checkpoint that is there as a whole.
+func (l *loopJSON) works(see func(*checkpointJSON)) {
 	if l == nil {
 		return
 	}
-	l.Record.checkpoints(see)
 	if l.Work != nil && l.Work.Whole != nil {
 		see(l.Work.Whole)
 	}
 	for i := range l.Runs {
-		l.Runs[i].Child.checkpoints(see)
+		l.Runs[i].Child.works(see)
+	}
+}
+
+// records calls see with each record of a suspended run, always in the same order.
+func (s *suspendedJSON) records(see func(*recordJSON)) {
+	if s.Thread != nil {
+		s.Thread.records(see)
+	}
+	eachRecord(s.Remembered, see)
+	s.loopJSON.records(see)
+}
+
+func (t *threadJSON) records(see func(*recordJSON)) {
+	t.Head.records(see)
+	eachRecord(t.Memory, see)
+	eachRecord(t.Remembered, see)
+}
+
+func eachRecord(records map[string]*recordJSON, see func(*recordJSON)) {
+	for _, key := range sortedKeys(records) {
+		records[key].records(see)
+	}
+}
+
+func (r *recordJSON) records(see func(*recordJSON)) {
+	if r == nil {
+		return
+	}
+	see(r)
+	for _, path := range sortedKeys(r.Tasks) {
+		if t := r.Tasks[path]; t != nil {
+			t.Child.records(see)
+		}
+	}
+}
+
+func (l *loopJSON) records(see func(*recordJSON)) {
+	if l == nil {
+		return
+	}
+	l.Record.records(see)
+	for i := range l.Runs {
+		l.Runs[i].Child.records(see)
 	}
 }
 

@@ -3,6 +3,7 @@ package pregel
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -73,7 +74,7 @@ func (p *Program) EncodeThread(t *Thread) (Value, error) {
 
 // threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run.
 func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
-	out := &threadJSON{Seq: t.seq, Passed: t.passed, Kept: t.kept, Left: t.left, Meter: t.meter.copy(), Memory: map[string]*recordJSON{}}
+	out := &threadJSON{Seq: t.seq, Passed: t.passed, Kept: maps.Clone(t.kept), Left: t.left, Meter: t.meter.copy(), Memory: map[string]*recordJSON{}}
 	if t.Head != nil {
 		out.Head = p.recordOut(t.Head, exact)
 	}
@@ -106,7 +107,7 @@ func readThread(graph string, v Value) (*threadJSON, error) {
 }
 
 func (p *Program) threadIn(in *threadJSON) *Thread {
-	t := &Thread{seq: in.Seq, passed: in.Passed, kept: in.Kept, left: in.Left, meter: in.Meter.copy(), memory: map[string]*Record{}}
+	t := &Thread{seq: in.Seq, passed: in.Passed, kept: maps.Clone(in.Kept), left: in.Left, meter: in.Meter.copy(), memory: map[string]*Record{}}
 	for _, key := range sortedKeys(in.Kept) {
 		t.filled += len(key) + len(in.Kept[key])
 	}
@@ -169,6 +170,7 @@ func (p *Program) recordOut(r *Record, exact bool) *recordJSON {
 		if !exact {
 			stored.TaskRecord = *p.tracked(t)
 		}
+		stored.Inner = maps.Clone(t.Inner)
 		if t.child != nil {
 			if sub := p.nodes[p.nodeAt[t.Node]].sub; sub != nil {
 				stored.Child = sub.recordOut(t.child, exact)
@@ -187,6 +189,7 @@ func (p *Program) recordIn(in *recordJSON) *Record {
 			continue
 		}
 		t := in.Tasks[path].TaskRecord
+		t.Inner = maps.Clone(t.Inner)
 		if at, ok := p.nodeAt[t.Node]; ok && in.Tasks[path].Child != nil && p.nodes[at].sub != nil {
 			t.child = p.nodes[at].sub.recordIn(in.Tasks[path].Child)
 		}

@@ -122,11 +122,11 @@ func TestARestoredLoopDigestsWhatChanges(t *testing.T) {
 		here    bool
 	}{
 		"within the process": {func(p *Program, l *Loop) (*Loop, error) {
-			s, err := SuspendLoop(l)
+			f, err := l.Freeze()
 			if err != nil {
 				return nil, err
 			}
-			return s.Restore(p, nil)
+			return f.Restore(p, nil)
 		}, true},
 		"from bytes": {func(p *Program, l *Loop) (*Loop, error) {
 			s, err := SuspendLoop(l)

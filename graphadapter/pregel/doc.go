@@ -60,5 +60,5 @@
 //	inspect     snapshots for people
 //	edit, edit_apply    updates of a thread's state from outside, and what comes of them
 //	codec       a stored thread
-//	aside, suspend, suspend_bytes, restore    a stored loop, with its long values beside it, and going on from it
+//	aside, suspend, suspend_bytes, restore, frozen    a stored loop, with its long values beside it or in memory, and going on from it
 package pregel

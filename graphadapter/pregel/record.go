@@ -279,3 +279,27 @@ func (r *taskRecords) sorted() []pathRecord {
 	slices.SortFunc(sorted, byPath)
 	return sorted
 }
+
+// size is how many bytes the task has come to: what it wrote, sent, asked, was answered, and did outside.
+func (t *TaskRecord) size() int {
+	size := len(t.Ledger)
+	for i := range t.Update {
+		size += len(t.Update[i].Value)
+	}
+	for _, targets := range [][]Target{t.Goto, t.Routes} {
+		for i := range targets {
+			size += len(targets[i].Arg)
+		}
+	}
+	for i := range t.Questions {
+		size += len(t.Questions[i].Value) + len(t.Questions[i].Schema) + len(t.Questions[i].Approval)
+	}
+	for i := range t.Answers {
+		size += len(t.Answers[i].Value)
+	}
+	//workflowcheck:ignore A sum has no order.
+	for _, ledger := range t.Inner {
+		size += len(ledger)
+	}
+	return size
+}

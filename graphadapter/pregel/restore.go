@@ -38,12 +38,17 @@ func restore(p *Program, v Value, long []longValue, observe Observer) (*Loop, er
 	if err != nil {
 		return nil, fmt.Errorf("graph %q: a suspended run cannot be restored: %w", p.Spec.Name, err)
 	}
+	return restored(p, in, observe)
+}
+
+// restored is a loop of its own: in may be restored again.
+func restored(p *Program, in *suspendedJSON, observe Observer) (*Loop, error) {
 	thread := p.threadIn(in.Thread)
 	opts := in.Options
 	opts.Namespace = in.Namespace
 	l := p.loop(thread, opts, observe)
 	l.drain = in.Drain
-	err = l.in(&in.loopJSON, thread.Head)
+	err := l.in(&in.loopJSON, thread.Head)
 	if err == nil {
 		if in.Remembered != nil {
 			l.rec.memory = rememberedIn(p, in.Remembered, thread.memory)

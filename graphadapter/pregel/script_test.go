@@ -47,6 +47,9 @@ func TestScriptsWithStoredThreads(t *testing.T) {
 type session struct {
 	stored    bool
 	suspended bool
+	frozen    pregel.Frozen // the run as it was last suspended, by which program, and the text that it has; see thaw
+	froze     *pregel.Program
+	whole     pregel.Value
 	subgraphs map[string]*pregel.Spec
 	program   *pregel.Program
 	thread    *pregel.Thread

@@ -34,6 +34,9 @@ func (s *session) suspend() error {
 	}
 	s.loop.PutBack(open...)
 	loop, err := suspended(s.program, s.loop, s.observe)
+	if err == nil {
+		loop, err = s.thaw(loop)
+	}
 	if err != nil {
 		return err
 	}
@@ -45,6 +48,31 @@ func (s *session) suspend() error {
 	}
 	s.takeReady()
 	return nil
+}
+
+// thaw freezes a loop, and goes on with what it is restored to. What was frozen before is as it was, whatever has become of the loop
+// that was restored of it.
+func (s *session) thaw(loop *pregel.Loop) (*pregel.Loop, error) {
+	for range 2 {
+		if s.whole != nil {
+			before, err := s.frozen.Restore(s.froze, nil)
+			if err != nil {
+				return nil, err
+			}
+			if whole, err := before.Suspend(); err != nil || !bytes.Equal(whole, s.whole) {
+				return nil, fmt.Errorf("what was frozen has changed: %v\n%s\n%s", err, s.whole, whole)
+			}
+		}
+		var err error
+		if s.frozen, err = loop.Freeze(); err != nil {
+			return nil, err
+		}
+		s.froze = s.program
+		if s.whole, err = loop.Suspend(); err != nil {
+			return nil, err
+		}
+	}
+	return s.frozen.Restore(s.program, s.observe)
 }
 
 // suspended suspends a loop and restores it, first within the process and then from text.
@@ -61,7 +89,13 @@ func suspended(p *pregel.Program, l *pregel.Loop, observe pregel.Observer) (*pre
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range []pregel.Suspended{here, elsewhere} {
+	frozen, err := l.Freeze()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range []interface {
+		Restore(*pregel.Program, pregel.Observer) (*pregel.Loop, error)
+	}{here, elsewhere, frozen} {
 		again, err := s.Restore(p, nil)
 		if err != nil {
 			return nil, err
@@ -147,7 +181,7 @@ func TestACutOffRunIsNone(t *testing.T) {
 	}
 }
 
-// TestLongValuesStayWhereTheyAre: a run that is suspended within its process has neither written nor read its long values, and
+// TestLongValuesStayWhereTheyAre: a run that is frozen has neither written nor read its long values, and
 // two that go on from there do not see each other's.
 func TestLongValuesStayWhereTheyAre(t *testing.T) {
 	p := compiled(t, storedGraph)
@@ -156,7 +190,7 @@ func TestLongValuesStayWhereTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := pregel.SuspendLoop(loop)
+	here, err := loop.Freeze()
 	if err != nil {
 		t.Fatal(err)
 	}

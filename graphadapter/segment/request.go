@@ -57,7 +57,7 @@ type Request struct {
 type Opening struct {
 	Request Request // without its Loop; nothing else of it goes by reference
 	// Run is the run as it stands. An argument of a local activity stays in its process.
-	Run pregel.Suspended
+	Run pregel.Frozen
 	// ActivityID is that of the activity in which the segment goes on.
 	ActivityID string
 	// Again says that this worker was probably given what another one could not finish: the segment begins in its activity,
