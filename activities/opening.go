@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
 	"superstep.dev/graphadapter/taskrun"
+	"superstep.dev/internal/stackroom"
 )
 
 // The times of a segment's opening.
@@ -40,6 +41,7 @@ func (n *Nodes) mostOpened() int {
 // Open is the local activity in which a segment begins: see [segment.Opening]. It returns nothing when the segment is to go on
 // in its activity, and never an error: whatever is wrong is the activity's to say.
 func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
+	stackroom.Grow()
 	graph := n.byName[req.Request.Graph]
 	if req.Again || graph == nil || !n.openings.enter() {
 		return nil, nil

@@ -11,6 +11,7 @@ import (
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/figures"
+	"superstep.dev/internal/stackroom"
 	"superstep.dev/thread/secret"
 	"superstep.dev/workflows/protocol"
 )
@@ -20,6 +21,7 @@ import (
 // failed, with everything that a retry needs in its last event; a run that is to be held then waits for that retry.
 // handedOn is the state of a run that this one continues, nil for any other: see [protocol.Carried].
 func (g *Graphs) Graph(ctx workflow.Context, in protocol.GraphInput, handedOn []byte) (*protocol.GraphResult, error) {
+	stackroom.Grow()
 	counts := g.counts(ctx, in.Graph)
 	if in.Carried == nil {
 		counts.Add(figures.RunsBegun, 1)
@@ -204,9 +206,6 @@ func (g *Graphs) admit(req protocol.AdmitRequest) (protocol.AdmitReply, error) {
 	if req.WithSchemas {
 		all := graph.AllSchemas()
 		reply.Schemas = &all
-	}
-	if print, err := graph.Fingerprint(); err == nil {
-		reply.Print = print
 	}
 	if req.Input != nil && graph.CheckInput != nil {
 		if err := graph.CheckInput(req.Input); err != nil {

@@ -9,6 +9,7 @@ import (
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/stackroom"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -29,6 +30,7 @@ func takes[C life.Command, R any](r *people, name, about string) handler {
 
 // check refuses in a validator, which leaves no event, what would be refused.
 func (p *people) check(c life.Command) error {
+	stackroom.Grow() // of the update's coroutine
 	return refused(p.life.Check(c, p.gate.governed()))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/stackroom"
 )
 
 // Driver runs the tasks of one loop: all of a superstep at once, or as many as the options allow.
@@ -114,7 +115,7 @@ func (d *Driver) onward(late ...delivery) {
 				d.ended(e)
 			}
 		}()
-		growStack(0)
+		stackroom.Grow()
 		for _, arrived := range late {
 			d.take(arrived)
 		}
@@ -231,7 +232,7 @@ func (d *Driver) start() (opened <-chan struct{}) {
 			break
 		}
 		go func() {
-			growStack(0)
+			stackroom.Grow()
 			if o, here := d.perform(ctx, watch, task, false); here {
 				d.done <- delivery{task, o}
 			}

@@ -10,6 +10,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/jsontext"
+	"superstep.dev/internal/stackroom"
 )
 
 // RunAttempt runs one attempt of one task of g, the root graph: the node's function, unless only routes are asked for,
@@ -38,7 +39,7 @@ func RunAttempt(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, e
 	defer t.unbound()
 	done := make(inbox, 1)
 	go func() {
-		growStack(0)
+		stackroom.Grow()
 		if r, here := t.runInline(bounded, done, nil); here {
 			done <- r
 		}

@@ -109,13 +109,3 @@ func (v *deadlineWatch) remove(s *inlineRun) {
 	defer v.mu.Unlock()
 	delete(v.nodes, s)
 }
-
-// growStack grows a new goroutine's stack to what most nodes need, in one step. Without growStack the stack grows in several
-// steps, and each step copies the stack: that costs more than the rest of an attempt.
-//
-//go:noinline
-func growStack(at int) byte {
-	var room [8 << 10]byte
-	room[at]++ // without a use there is no room
-	return room[len(room)-1-at]
-}

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/stackroom"
 )
 
 // ErrReturned says that a task is given back before its next attempt: the wait is not this process's, or the process was
@@ -24,7 +25,7 @@ func RunTask(ctx context.Context, g *graphadapter.Graph, task *pregel.Task, env 
 	done := make(waiting, 1)
 	e := execution{ctx: ctx, graph: g, task: task, env: env, waits: done}
 	go func() {
-		growStack(0)
+		stackroom.Grow()
 		if o, here := e.run(); here {
 			done <- o
 		}

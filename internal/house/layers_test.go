@@ -28,6 +28,7 @@ var arrows = []arrow{
 	// Under which names a server on this machine may be asked.
 	{from: "internal/hosts"},
 	// Where large values are cut that share what they have in common.
+	{from: "internal/stackroom"},
 	{from: "internal/pieces", theirs: []string{"github.com/restic/chunker"}},
 	// Long-term memory: its rules know nothing of threads. What links a database's driver is a package of its own.
 	{from: "store"},
@@ -75,7 +76,7 @@ var arrows = []arrow{
 	{from: "graphadapter/past", ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "internal/clip"}},
 	{
 		from: "graphadapter/taskrun",
-		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/past", "approval", "internal/clip", "internal/jsontext"},
+		ours: []string{"graphadapter", "graphadapter/pregel", "graphadapter/ledger", "graphadapter/past", "approval", "internal/clip", "internal/jsontext", "internal/stackroom"},
 	},
 	{
 		from: "graphadapter/segment",
@@ -100,7 +101,7 @@ var arrows = []arrow{
 	{from: "internal/sdklog", theirs: append([]string{"go.uber.org/zap/..."}, temporal...)},
 	{from: "internal/history", ours: []string{"graphadapter/...", "internal/codec", "thread/storage"}, theirs: append([]string{"google.golang.org/protobuf/proto"}, temporal...)},
 	{
-		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/figures", "internal/history", "internal/jsonfit", "internal/tracing"},
+		from: "activities", ours: []string{"graphadapter/...", "approval", "job", "thread/secret", "thread/storage", "internal/clip", "internal/figures", "internal/history", "internal/jsonfit", "internal/stackroom", "internal/tracing"},
 		theirs: append([]string{"github.com/jellydator/ttlcache/v3", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace", "golang.org/x/sync/singleflight"}, temporal...),
 	},
 	// What clients and workers say to each other: names and data, without the workflows.
@@ -113,7 +114,7 @@ var arrows = []arrow{
 	{from: "workflows/leading", ours: []string{"workflows", "workflows/protocol", "workflows/listing", "thread/secret", "graphadapter", "graphadapter/life", "graphadapter/pregel", "job", "internal/clip", "internal/tracing"},
 		theirs: append([]string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"}, temporal...)},
 	{
-		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "thread/secret", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures", "internal/tracing"},
+		from: "workflows", ours: []string{"workflows/protocol", "workflows/listing", "thread/secret", "graphadapter/...", "approval", "job", "internal/clip", "internal/draw", "internal/figures", "internal/stackroom", "internal/tracing"},
 		theirs: append([]string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace", "github.com/google/jsonschema-go/jsonschema"}, temporal...),
 	},
 	// What callers and runtimes say to each other.
