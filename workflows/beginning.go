@@ -65,9 +65,16 @@ func begin(ctx workflow.Context, in *protocol.GraphInput, around func(namespace 
 	if in.Spec != nil && in.Found != nil && (in.Carried != nil || in.Value == nil) {
 		return b
 	}
-	recorded := workflow.SideEffect(ctx, func(ctx workflow.Context) any { return around(workflow.GetInfo(ctx).Namespace) })
-	if err := recorded.Get(&b); err != nil {
-		panic(fmt.Sprintf("what the run of graph %q began with cannot be read: %v", in.Graph, err))
+	known := false
+	recorded := workflow.SideEffect(ctx, func(ctx workflow.Context) any {
+		b, known = around(workflow.GetInfo(ctx).Namespace), true
+		return b
+	})
+	// Whoever has just said it need not read it.
+	if !known {
+		if err := recorded.Get(&b); err != nil {
+			panic(fmt.Sprintf("what the run of graph %q began with cannot be read: %v", in.Graph, err))
+		}
 	}
 	if in.Spec == nil {
 		in.Spec = b.Spec
@@ -79,15 +86,11 @@ func begin(ctx workflow.Context, in *protocol.GraphInput, around func(namespace 
 }
 
 // list shows a run in lists from its beginning on.
-func list(ctx workflow.Context, e *engine, begun beginning) listing.Listing {
+func list(ctx workflow.Context, e *engine) listing.Listing {
 	if e.in.Carried != nil {
 		return listing.Open(ctx, *e.in.Found)
 	}
-	noted := ""
-	if begun.Spec != nil && e.print() != e.in.Noted {
-		noted = e.print()
-	}
-	return listing.Begin(ctx, *e.in.Found, e.in.Graph, noted)
+	return listing.Begin(ctx, *e.in.Found, e.in.Graph)
 }
 
 // Reader is the Graph workflow for reading one past run: a replay of the run's history tells its sink what happened.

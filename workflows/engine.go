@@ -17,6 +17,7 @@ type engine struct {
 	in      protocol.GraphInput   // its settings are those of the newest invocation
 	sink    graphadapter.Recorder // nil in workers
 	program *pregel.Program
+	picture string // of the program, as far as it was drawn before
 	// served is the graph as this worker serves it, nil where a run is read. Only validators, which are never replayed,
 	// may look at it, and what comes to the same without it.
 	served *graphadapter.Graph

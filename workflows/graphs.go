@@ -21,8 +21,9 @@ type Graphs struct {
 	byName map[string]*graphadapter.Graph
 	// reducers are each graph's custom reducers, its subgraphs' included.
 	reducers map[string]map[string]pregel.Reducer
-	// programs are the graphs' compiled Specs.
+	// programs are the graphs' compiled Specs, and pictures what is drawn of them.
 	programs map[string]*pregel.Program
+	pictures map[*pregel.Program]string
 	// past is set while a past run is read: it is the program of that run.
 	past func(workflow.Context, *protocol.GraphInput) (*pregel.Program, beginning)
 }
@@ -94,12 +95,12 @@ func NewGraphs(graphs []*graphadapter.Graph, cfg Config) *Graphs {
 		cfg.Late = func() time.Duration { return 0 }
 	}
 	g := &Graphs{cfg: cfg, byName: map[string]*graphadapter.Graph{}, reducers: map[string]map[string]pregel.Reducer{},
-		programs: map[string]*pregel.Program{}}
+		programs: map[string]*pregel.Program{}, pictures: map[*pregel.Program]string{}}
 	for _, graph := range graphs {
 		g.byName[graph.Spec.Name] = graph
 		g.reducers[graph.Spec.Name] = graph.AllReducers()
 		if program, err := graph.Program(); err == nil { // else each run fails to compile it, which says so
-			g.programs[graph.Spec.Name] = program
+			g.programs[graph.Spec.Name], g.pictures[program] = program, pictureOf(program)
 		}
 	}
 	return g

@@ -170,10 +170,21 @@ func (l *listed) details() string {
 	if l.thread != nil {
 		l.detailOpen(&b)
 	}
-	if l.status != protocol.StatusRunning && l.program != nil && len(l.program.Spec.Nodes) <= maxDrawn {
-		b.WriteString(fmt.Sprintf("\n~~~text\n%s~~~\n", draw.Text(l.program.Spec)))
+	if l.status != protocol.StatusRunning && l.program != nil {
+		if l.picture == "" {
+			l.picture = pictureOf(l.program)
+		}
+		b.WriteString(l.picture)
 	}
 	return b.String()
+}
+
+// pictureOf is a graph's picture among the details, "" of one that is too large.
+func pictureOf(p *pregel.Program) string {
+	if len(p.Spec.Nodes) > maxDrawn {
+		return ""
+	}
+	return fmt.Sprintf("\n~~~text\n%s~~~\n", draw.Text(p.Spec))
 }
 
 // detailOpen writes what the run waits for.

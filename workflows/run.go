@@ -54,7 +54,8 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	r.waiters = &waiters{people: p, goesOn: r.mayGoOn}
 	var begun beginning
 	e.program, begun = g.program(ctx, &e.in)
-	p.listed.Listing = list(ctx, e, begun)
+	e.picture = g.pictures[e.program]
+	p.listed.Listing = list(ctx, e)
 	return r, begun
 }
 

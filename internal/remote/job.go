@@ -270,8 +270,9 @@ func (c *Jobs) launchJob(ctx context.Context, call string, in protocol.LeaderInp
 		return nil, err
 	}
 	id := job.WorkflowID(in.Job.ID)
-	memo, err := c.memoOf(in.Leader, map[string]string{protocol.MemoGraph: in.Leader, protocol.MemoStart: call,
-		memoJobGoal: clip.Text(in.Job.Goal, goalShown)})
+	fields := graphMemo(in.Leader, has)
+	fields[protocol.MemoStart], fields[memoJobGoal] = call, clip.Text(in.Job.Goal, goalShown)
+	memo, err := c.memoOf(in.Leader, fields)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
 	"superstep.dev/internal/codec"
 	"superstep.dev/job"
@@ -103,12 +104,15 @@ func noThread(threadID string) error {
 		Do: "List the threads there are", Command: []string{"list"}}
 }
 
+// graphOf is the graph, or the leader, of a run as lists show it; "" where nobody has said it yet.
 func (c *server) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 	var graph string
-	if p, ok := info.GetMemo().GetFields()[protocol.MemoGraph]; ok {
-		if err := c.cfg.DataConverter.FromPayload(p, &graph); err != nil {
-			return ""
-		}
+	from, p := converter.GetDefaultDataConverter(), info.GetSearchAttributes().GetIndexedFields()[protocol.AttributeGraph]
+	if p == nil {
+		from, p = c.cfg.DataConverter, info.GetMemo().GetFields()[protocol.MemoGraph]
+	}
+	if p == nil || from.FromPayload(p, &graph) != nil {
+		return ""
 	}
 	return graph
 }

@@ -218,7 +218,7 @@ func (c *reader) inboxItems(info *workflowpb.WorkflowExecutionInfo) []thread.Inb
 // noteOf is what lists show of a run's questions, and how many are open.
 func noteOf(c *reader, info *workflowpb.WorkflowExecutionInfo) (note protocol.QuestionsNote, open int) {
 	attribute(info, protocol.AttributeQuestions, &open)
-	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok && c.cfg.DataConverter.FromPayload(field, &note) != nil {
+	if field, ok := info.GetMemo().GetFields()[protocol.MemoQuestions]; ok && open > 0 && c.cfg.DataConverter.FromPayload(field, &note) != nil {
 		note = protocol.QuestionsNote{} // written with another converter: the number of questions is known all the same
 	}
 	return note, open

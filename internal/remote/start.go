@@ -107,7 +107,7 @@ func (c *Threads) admitStart(ctx context.Context, g *graphadapter.Graph, req *ru
 	if err != nil {
 		return err
 	}
-	req.Notices, req.Served, req.Governed = reply.Notices, reply.Print, reply.Governs
+	req.Notices, req.Governed = reply.Notices, reply.Governs
 	if reply.Spec == nil {
 		return nil
 	}
@@ -166,9 +166,6 @@ func launchInput(ctx context.Context, req runtime.Start, in protocol.GraphInput,
 	}
 	in.Set(*runtime.SettingsOf(req))
 	in.ID, in.Trace = req.ID, tracing.Carried(ctx) // the same request that comes as a turn is the one that the run has begun with
-	if in.Spec == nil {
-		in.Noted = req.Served
-	}
 	return in
 }
 
@@ -189,14 +186,12 @@ func (c *Threads) startExecution(ctx context.Context, threadID string, in protoc
 }
 
 func startOnce(ctx context.Context, c *Threads, threadID string, in protocol.GraphInput, last *lastRun, call string, mustBeOurs bool) (string, error) {
-	fields, err := memoFields(in, call)
-	if err != nil {
-		return "", err
-	}
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return "", err
 	}
+	fields := graphMemo(in.Graph, has)
+	fields[protocol.MemoStart] = call
 	if last == nil && c.cfg.Identity == "" {
 		return c.startNew(ctx, threadID, in, call, fields, has)
 	}
@@ -276,18 +271,10 @@ func runAttributes(graph string) *commonpb.SearchAttributes {
 	}}
 }
 
-// memoFields name the graph, and the Spec: the one that the run goes on with, or else the one that a worker serves. A new run
-// that finds another one on its own worker notes that itself.
-func memoFields(in protocol.GraphInput, call string) (map[string]string, error) {
-	fields := map[string]string{protocol.MemoGraph: in.Graph, protocol.MemoStart: call}
-	if in.Spec != nil {
-		print, err := graphadapter.Fingerprint(in.Spec)
-		if err != nil {
-			return nil, &thread.Error{Kind: thread.ErrBadInput, Graph: in.Graph, Message: "the thread's graph cannot be read", Cause: err}
-		}
-		fields[protocol.MemoSpec] = print
-	} else if in.Noted != "" {
-		fields[protocol.MemoSpec] = in.Noted
+// graphMemo names the graph where no search attribute does.
+func graphMemo(graph string, has protocol.Found) map[string]string {
+	if has.Lists {
+		return map[string]string{}
 	}
-	return fields, nil
+	return map[string]string{protocol.MemoGraph: graph}
 }

@@ -141,7 +141,7 @@ func (c turns) turn(ctx context.Context, w waiter, last *lastRun, turn protocol.
 func (c turns) startWithTurn(ctx context.Context, req runtime.Start, w waiter, turn protocol.InvokeRequest) (runtime.Rest, error) {
 	defer func() { c.changed.note(req.Thread, true) }()
 	since, input := time.Now(), turn.Input
-	in := protocol.GraphInput{Graph: turn.Graph, ID: turn.ID, Input: input, Asked: turn.Asked, Noted: req.Served, Trace: turn.Trace}
+	in := protocol.GraphInput{Graph: turn.Graph, ID: turn.ID, Input: input, Asked: turn.Asked, Trace: turn.Trace}
 	in.Set(*turn.Settings)
 	if len(req.Input) >= longInput {
 		turn.Input, turn.Begun = protocol.Input{}, true
@@ -150,15 +150,11 @@ func (c turns) startWithTurn(ctx context.Context, req runtime.Start, w waiter, t
 		}
 	}
 	turn.RestRequest = w.request(true)
-	fields, err := memoFields(in, in.ID)
-	if err != nil {
-		return runtime.Rest{}, err
-	}
 	has, err := c.hasAttributes(ctx)
 	if err != nil {
 		return runtime.Rest{}, err
 	}
-	options := c.startOptions(req.Thread, in.Graph, fields, has)
+	options := c.startOptions(req.Thread, in.Graph, graphMemo(in.Graph, has), has)
 	options.WorkflowIDConflictPolicy, options.EnableEagerStart = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, false
 	options.WorkflowExecutionErrorWhenAlreadyStarted = false
 	start := c.temporal.NewWithStartWorkflowOperation(options, protocol.GraphWorkflow, in)

@@ -76,8 +76,6 @@ type Start struct {
 	Governed bool
 	// rest says that the caller waits for the run to rest: the view is then of the run that rests, where that costs no more.
 	Rest bool
-	// served is the fingerprint of the graph as a worker served it when it was asked about the request.
-	Served string
 	// Checked says that the graph's input check has taken the input.
 	Checked bool
 }

@@ -161,7 +161,7 @@ func TestTheExampleSendsAll(t *testing.T) {
 			assert.Contains(t, output, "error "+n.value+" ", n.constant)
 		}
 	}
-	for _, field := range []string{protocol.MemoGraph, protocol.MemoSpec, protocol.MemoQuestions, protocol.AttributeGraph, protocol.AttributeStatus,
+	for _, field := range []string{protocol.MemoQuestions, protocol.AttributeGraph, protocol.AttributeStatus,
 		protocol.AttributeNodes, protocol.AttributeQuestions} {
 		assert.Contains(t, output, `"`+field+`"`)
 	}

@@ -84,7 +84,7 @@ func (l *lead) run(ctx workflow.Context, ls *Leaders) (*protocol.LeaderResult, e
 // open makes the board, or takes over that of the run before.
 func (l *lead) open(ctx workflow.Context, leaders *Leaders) error {
 	experts := leaders.begin(ctx, &l.in)
-	l.listed = listing.Begin(ctx, *l.in.Found, l.in.Leader, "")
+	l.listed = listing.Begin(ctx, *l.in.Found, l.in.Leader)
 	if l.in.Board != nil {
 		l.board = l.in.Board
 		l.in.Board = nil

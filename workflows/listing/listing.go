@@ -24,7 +24,7 @@ const maxNameBytes = 1500
 type Listing struct {
 	found  protocol.Found
 	shown  Shown
-	noted  bool // there is a memo of questions
+	noted  bool // the attributes are of questions
 	silent bool
 }
 
@@ -39,39 +39,35 @@ type Shown struct {
 
 // Open takes over what lists show of the run.
 func Open(ctx workflow.Context, found protocol.Found) Listing {
+	return open(ctx, found, workflow.GetTypedSearchAttributes(ctx))
+}
+
+func open(ctx workflow.Context, found protocol.Found, told temporal.SearchAttributes) Listing {
 	l := Listing{found: found}
 	_, l.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
-	status, said := workflow.GetTypedSearchAttributes(ctx).GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus))
+	status, said := told.GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus))
 	l.shown.Status, l.silent = cmp.Or(status, protocol.StatusRunning), !said
 	return l
 }
 
 // Begin is Open of a run that begins. What whoever started it has not said the run says itself: whose graph or leader it is, and
-// whose child. spec is the fingerprint of a Spec that is not in the memo, "" for none. A run that was started with all of that has
-// no event for this.
-func Begin(ctx workflow.Context, found protocol.Found, graph, spec string) Listing {
+// whose child. A run that was started with all of that has no event for this.
+func Begin(ctx workflow.Context, found protocol.Found, graph string) Listing {
 	info := workflow.GetInfo(ctx)
-	memo := map[string]any{}
-	if _, said := info.Memo.GetFields()[protocol.MemoGraph]; !said {
-		memo[protocol.MemoGraph] = graph
-	}
-	if spec != "" {
-		memo[protocol.MemoSpec] = spec
-	}
-	if len(memo) > 0 {
-		if err := workflow.UpsertMemo(ctx, memo); err != nil {
+	if _, said := info.Memo.GetFields()[protocol.MemoGraph]; !found.Lists && !said {
+		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoGraph: graph}); err != nil {
 			workflow.GetLogger(ctx).Warn("the graph is not in the memo", "error", err)
 		}
 	}
-	named := temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph)
-	if _, said := workflow.GetTypedSearchAttributes(ctx).GetKeyword(named); found.Lists && !said {
+	told, named := workflow.GetTypedSearchAttributes(ctx), temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph)
+	if _, said := told.GetKeyword(named); found.Lists && !said {
 		updates := []temporal.SearchAttributeUpdate{named.ValueSet(graph)}
 		if parent := info.ParentWorkflowExecution; parent != nil {
 			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(protocol.AttributeParent).ValueSet(parent.ID))
 		}
 		upsert(ctx, updates)
 	}
-	return Open(ctx, found)
+	return open(ctx, found, told)
 }
 
 func upsert(ctx workflow.Context, updates []temporal.SearchAttributeUpdate) {
@@ -101,12 +97,18 @@ func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
 	updates := now.attributes()
 	if l.found.Inbox && (other || l.noted != (len(now.Note.Questions) > 0)) {
 		updates = append(updates, noteAttributes(now.Note)...)
-		l.noted = len(now.Note.Questions) > 0
-		if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoQuestions: now.Note}); err != nil {
-			workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
+		if l.noted = len(now.Note.Questions) > 0; l.noted {
+			note(ctx, now.Note)
 		}
 	}
 	upsert(ctx, updates)
+}
+
+// note puts the questions in the memo. Where none is open any more the memo stays, and the attributes say so: one event less.
+func note(ctx workflow.Context, questions protocol.QuestionsNote) {
+	if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoQuestions: questions}); err != nil {
+		workflow.GetLogger(ctx).Warn("the questions are not in the memo", "error", err)
+	}
 }
 
 // End shows how the run ends, and nothing else: who lists runs that are over sees it without reading their last events.

@@ -32,9 +32,6 @@ type GraphInput struct {
 	Spec *pregel.Spec `json:"spec,omitempty"`
 	// Found is what the run finds around it; nil makes the run record what its first worker knows.
 	Found *Found `json:"found,omitempty"`
-	// Noted is the fingerprint that the run's memo has from its start, of the graph as a worker served it just before; "" for
-	// none. A run without a Spec that begins on another version notes that one.
-	Noted string `json:"noted,omitempty"`
 	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread.
 	State pregel.Value `json:"state,omitempty"`
 	// Replay says that State was chosen by its checkpoint: what came after it runs again, on a branch of its own.

@@ -275,8 +275,6 @@ type AdmitReply struct {
 	Spec    *pregel.Spec `json:"spec,omitempty"`
 	// Schemas are those of the graph and of its subgraphs, nil of a worker that knows none.
 	Schemas *graphadapter.Schemas `json:"schemas,omitempty"`
-	// Print is the fingerprint of the graph as that worker serves it.
-	Print string `json:"print,omitempty"`
 	// Governs says that what is done to runs is under rules, and Ruling what they say of the Control that was asked about.
 	Governs bool             `json:"governs,omitempty"`
 	Ruling  *approval.Ruling `json:"ruling,omitempty"`

@@ -94,16 +94,15 @@ const (
 
 // The memo fields of a run.
 const (
-	// MemoGraph is its graph's name, and MemoSpec the fingerprint of the Spec that it goes on with.
+	// MemoGraph is its graph's name, where the namespace does not have AttributeGraph.
 	MemoGraph = "graph"
-	MemoSpec  = "spec"
-	// MemoStart tells the one call that started a run from others that tried.
+	// MemoStart tells the one call that started a run from others that tried; absent where an update of that id came with the start.
 	MemoStart = "start"
 	// MemoBegan is when the first of the runs began that are continued as new ones, a time.Time; absent in that one itself.
 	MemoBegan = "began"
 	// MemoPause is the run's [Pause], an empty one once it goes on again.
 	MemoPause = "pause"
-	// MemoQuestions holds a run's [QuestionsNote].
+	// MemoQuestions holds a run's [QuestionsNote]. It is what was open last: AttributeQuestions says whether anything is.
 	MemoQuestions = "superstep.questions"
 )
 
