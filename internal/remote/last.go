@@ -67,9 +67,11 @@ func (c *server) lastOf(ctx context.Context, thread, kind string) (*lastRun, err
 	}
 	graph := c.graphOf(info)
 	if graph == "" && kind == protocol.GraphWorkflow {
-		if graph, err = graphStarted(ctx, c, info.GetExecution()); err != nil {
+		in, err := startedWith(ctx, c, info.GetExecution()) // another program than ours started it, and no worker has had it
+		if err != nil {
 			return nil, c.explain(err, "", thread)
 		}
+		graph = in.Graph
 	}
 	return &lastRun{
 		kind: kind, thread: thread, graph: graph, runID: info.GetExecution().GetRunId(), status: info.GetStatus(),
@@ -117,23 +119,21 @@ func (c *server) graphOf(info *workflowpb.WorkflowExecutionInfo) string {
 	return graph
 }
 
-// graphStarted is the graph of a run that has not said so itself yet, since no worker has had it: another program than ours started
-// it. The run's input names the graph; "" is an input that names none.
-func graphStarted(ctx context.Context, c *server, run *commonpb.WorkflowExecution) (string, error) {
+// startedWith is the input that a run was started with, as far as the run does not say it itself. One that cannot be read is empty: the
+// run will say what is wrong with it.
+func startedWith(ctx context.Context, c *server, run *commonpb.WorkflowExecution) (in protocol.GraphInput, err error) {
 	page, err := c.service.GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: c.cfg.Namespace, Execution: run, MaximumPageSize: 1,
 	})
 	if err != nil {
-		return "", err
+		return in, err
 	}
-	var in protocol.GraphInput
 	for _, e := range page.GetHistory().GetEvents() {
-		input := e.GetWorkflowExecutionStartedEventAttributes().GetInput()
-		if c.cfg.DataConverter.FromPayloads(input, &in) != nil {
-			return "", nil // the run will say what is wrong with it
+		if c.cfg.DataConverter.FromPayloads(e.GetWorkflowExecutionStartedEventAttributes().GetInput(), &in) != nil {
+			return protocol.GraphInput{}, nil
 		}
 	}
-	return in.Graph, nil
+	return in, nil
 }
 
 func (c *server) closingEvent(ctx context.Context, last *lastRun) (*historypb.HistoryEvent, error) {

@@ -236,12 +236,17 @@ func listsOf(input pregel.Value) map[string]*pregel.HadList {
 // has started has the input, and says so by the id that it was started under; an open run is given the same turn again.
 func (c turns) turnAgain(ctx context.Context, w waiter, last *lastRun, turn protocol.InvokeRequest, since time.Time, why error) (runtime.Rest, error) {
 	now, err := c.lastRun(ctx, last.thread)
-	switch {
-	case err != nil:
+	if err != nil {
 		return runtime.Rest{}, err
-	case now == nil:
+	}
+	if now == nil {
 		return runtime.Rest{}, c.explain(why, last.graph, last.thread)
-	case c.callOf(now.described) == turn.ID:
+	}
+	in, err := startedWith(ctx, c.server, now.described.GetWorkflowExecutionInfo().GetExecution())
+	if err != nil {
+		return runtime.Rest{}, c.explain(err, last.graph, last.thread)
+	}
+	if in.ID == turn.ID {
 		if err := c.beganWhole(ctx, now.thread, now.runID, since); err != nil {
 			return runtime.Rest{}, err
 		}
