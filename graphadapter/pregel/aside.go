@@ -7,7 +7,7 @@ import (
 )
 
 // setAside moves the long values out of the checkpoint, behind those that were moved before.
-func (c *checkpointJSON) setAside(long []longValue) []longValue {
+func (c *checkpointJSON) setAside(long []Held) []Held {
 	for _, name := range sortedKeys(c.Values) {
 		v := c.Values[name]
 		if v.Len() <= maxPlain {
@@ -17,14 +17,14 @@ func (c *checkpointJSON) setAside(long []longValue) []longValue {
 			c.Aside = map[string]int{}
 		}
 		c.Aside[name] = len(long)
-		long = append(long, longValue{v, c.sums[name]})
+		long = append(long, v)
 		delete(c.Values, name)
 	}
 	return long
 }
 
 // putBack moves the values of all checkpoints back that setAside has moved.
-func putBack(checkpoints func(see func(*checkpointJSON)), long []longValue) error {
+func putBack(checkpoints func(see func(*checkpointJSON)), long []Held) error {
 	var missing []string
 	checkpoints(func(c *checkpointJSON) { missing = append(missing, c.putBack(long)...) })
 	if len(missing) > 0 {
@@ -34,7 +34,7 @@ func putBack(checkpoints func(see func(*checkpointJSON)), long []longValue) erro
 }
 
 // putBack returns the names of values that are not there.
-func (c *checkpointJSON) putBack(long []longValue) (missing []string) {
+func (c *checkpointJSON) putBack(long []Held) (missing []string) {
 	for _, name := range sortedKeys(c.Aside) {
 		at := c.Aside[name]
 		if at < 0 || at >= len(long) {
@@ -44,10 +44,7 @@ func (c *checkpointJSON) putBack(long []longValue) (missing []string) {
 		if c.Values == nil {
 			c.Values = map[string]Held{}
 		}
-		if c.sums == nil {
-			c.sums = map[string]*valueDigest{}
-		}
-		c.Values[name], c.sums[name] = long[at].value, long[at].sum
+		c.Values[name] = long[at]
 	}
 	return missing
 }

@@ -72,7 +72,8 @@ func (p *Program) EncodeThread(t *Thread) (Value, error) {
 	return encodeAround(out.checkpoints, func() ([]byte, error) { return json.Marshal(out) })
 }
 
-// threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run.
+// threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run. It has copies of the maps that a
+// thread changes, and threadIn makes others: a frozen run is never written, and is restored more than once.
 func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
 	out := &threadJSON{Seq: t.seq, Passed: t.passed, Kept: maps.Clone(t.kept), Left: t.left, Meter: t.meter.copy(), Memory: map[string]*recordJSON{}}
 	if t.Head != nil {

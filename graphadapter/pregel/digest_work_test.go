@@ -187,15 +187,16 @@ func TestARestoredLoopDigestsWhatChanges(t *testing.T) {
 func TestATurnDigestsWhatItAdds(t *testing.T) {
 	take := countDigested(t)
 	p, l := digested(t, "append/v1")
-	s, err := SuspendThread(p, l.Thread())
+	f, err := l.Freeze()
 	if err != nil {
 		t.Fatal(err)
 	}
 	take()
-	thread, err := s.Thread(p)
+	again, err := f.Restore(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	thread := again.Thread()
 	input := Value(`{"list":[` + item(1) + `]}`)
 	before := listBytes(l)
 	next, err := p.Start(thread, Input{Value: input}, Options{RecursionLimit: 1000}, false, nil)

@@ -7,7 +7,8 @@ type Frozen struct {
 	size int
 }
 
-// Freeze returns the run and its thread as they are now. It must be the root's, and quiet.
+// Freeze returns the run and its thread as they are now. It must be the root's, and quiet: anything else is an error, as with
+// [Loop.Suspend].
 func (l *Loop) Freeze() (Frozen, error) {
 	of, err := suspend(l)
 	if err != nil {
@@ -32,10 +33,10 @@ func (l *Loop) Freeze() (Frozen, error) {
 	return f, nil
 }
 
-// Restore is [Program.Restore] of the run. It may be called more than once, each time for a loop of its own.
+// Restore is [Program.Restore] of the run, and so is the error. It may be called more than once, each time for a loop of its own.
 func (f Frozen) Restore(p *Program, observe Observer) (*Loop, error) {
 	return restored(p, f.of, observe)
 }
 
-// Size is how many bytes its values have, and what its tasks came to; about as many as it would have as text.
+// Size is how many bytes its values have, and what its tasks came to: about as many as it would have as text.
 func (f Frozen) Size() int { return f.size }

@@ -30,7 +30,7 @@ func (s Suspended) Thread(p *Program) (*Thread, error) {
 	return p.threadIn(in), nil
 }
 
-func restore(p *Program, v Value, long []longValue, observe Observer) (*Loop, error) {
+func restore(p *Program, v Value, long []Held, observe Observer) (*Loop, error) {
 	in, err := p.readSuspended(v)
 	if err == nil {
 		err = putBack(in.checkpoints, long)

@@ -48,7 +48,7 @@ type session struct {
 	stored    bool
 	suspended bool
 	frozen    pregel.Frozen // the run as it was last suspended, by which program, and the text that it has; see thaw
-	froze     *pregel.Program
+	frozenBy  *pregel.Program
 	whole     pregel.Value
 	subgraphs map[string]*pregel.Spec
 	program   *pregel.Program

@@ -32,29 +32,23 @@ func (l *Loop) Suspend() (Value, error) {
 var rewritten = [][]byte{[]byte("<"), []byte(">"), []byte("&"), []byte("\u2028"), []byte("\u2029")}
 
 // Suspended is a suspended run (see [SuspendLoop]), or a thread (see [SuspendThread]), with its long values beside the text. They are
-// those of the loop, which never change, and are neither written nor read: to suspend a run and to restore it takes as long as the rest of
-// it, however large its state is.
+// those of the loop, which never change, and are neither written as JSON nor read: another process is given [Suspended.Bytes], which copies
+// them. Within a process see [Loop.Freeze].
 type Suspended struct {
 	text Value
-	long []longValue
-}
-
-// longValue is a channel's value that is not part of a suspended run's text.
-type longValue struct {
-	value Held
-	sum   *valueDigest
+	long []Held
 }
 
 // Size is how many bytes it would have as text, about.
 func (s Suspended) Size() int {
 	size := len(s.text)
 	for i := range s.long {
-		size += s.long[i].value.Len()
+		size += s.long[i].Len()
 	}
 	return size
 }
 
-// SuspendLoop is [Loop.Suspend] for [Suspended.Restore]: in the same process, or in another one that is given [Suspended.Bytes].
+// SuspendLoop is [Loop.Suspend] for [Suspended.Restore]. The errors are the same.
 func SuspendLoop(l *Loop) (Suspended, error) {
 	out, err := suspend(l)
 	if err != nil {

@@ -13,7 +13,7 @@ func (s Suspended) Bytes() []byte {
 	out = binary.AppendUvarint(out, uint64(len(s.long)))
 	out = append(binary.AppendUvarint(out, uint64(len(s.text))), s.text...)
 	for i := range s.long {
-		v := s.long[i].value
+		v := s.long[i]
 		open, last := v.open()
 		out = append(append(binary.AppendUvarint(out, uint64(v.Len())), open...), last)
 	}
@@ -34,7 +34,7 @@ func ReadSuspended(data []byte) (Suspended, error) {
 		if v, rest, ok = cutSized(rest); !ok {
 			return Suspended{}, errCutOff
 		}
-		s.long = append(s.long, longValue{value: Hold(v)})
+		s.long = append(s.long, Hold(v))
 	}
 	if !ok {
 		return Suspended{}, errCutOff

@@ -53,25 +53,23 @@ func (s *session) suspend() error {
 // thaw freezes a loop, and goes on with what it is restored to. What was frozen before is as it was, whatever has become of the loop
 // that was restored of it.
 func (s *session) thaw(loop *pregel.Loop) (*pregel.Loop, error) {
-	for range 2 {
-		if s.whole != nil {
-			before, err := s.frozen.Restore(s.froze, nil)
-			if err != nil {
-				return nil, err
-			}
-			if whole, err := before.Suspend(); err != nil || !bytes.Equal(whole, s.whole) {
-				return nil, fmt.Errorf("what was frozen has changed: %v\n%s\n%s", err, s.whole, whole)
-			}
-		}
-		var err error
-		if s.frozen, err = loop.Freeze(); err != nil {
+	if s.whole != nil {
+		before, err := s.frozen.Restore(s.frozenBy, nil)
+		if err != nil {
 			return nil, err
 		}
-		s.froze = s.program
-		if s.whole, err = loop.Suspend(); err != nil {
-			return nil, err
+		if whole, err := before.Suspend(); err != nil || !bytes.Equal(whole, s.whole) {
+			return nil, fmt.Errorf("what was frozen has changed: %v\n%s\n%s", err, s.whole, whole)
 		}
 	}
+	var err error
+	if s.frozen, err = loop.Freeze(); err != nil {
+		return nil, err
+	}
+	if s.whole, err = loop.Suspend(); err != nil {
+		return nil, err
+	}
+	s.frozenBy = s.program
 	return s.frozen.Restore(s.program, s.observe)
 }
 
