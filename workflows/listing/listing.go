@@ -39,12 +39,13 @@ type Shown struct {
 
 // Open takes over what lists show of the run.
 func Open(ctx workflow.Context, found protocol.Found) Listing {
-	return open(ctx, found, workflow.GetTypedSearchAttributes(ctx))
+	return open(found, workflow.GetTypedSearchAttributes(ctx))
 }
 
-func open(ctx workflow.Context, found protocol.Found, told temporal.SearchAttributes) Listing {
+func open(found protocol.Found, told temporal.SearchAttributes) Listing {
 	l := Listing{found: found}
-	_, l.noted = workflow.GetInfo(ctx).Memo.GetFields()[protocol.MemoQuestions]
+	asked, _ := told.GetInt64(temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions))
+	l.noted = asked > 0
 	status, said := told.GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus))
 	l.shown.Status, l.silent = cmp.Or(status, protocol.StatusRunning), !said
 	return l
@@ -67,7 +68,7 @@ func Begin(ctx workflow.Context, found protocol.Found, graph string) Listing {
 		}
 		upsert(ctx, updates)
 	}
-	return open(ctx, found, told)
+	return open(found, told)
 }
 
 func upsert(ctx workflow.Context, updates []temporal.SearchAttributeUpdate) {
