@@ -27,8 +27,9 @@ var arrows = []arrow{
 	{from: "internal/clip"},
 	// Under which names a server on this machine may be asked.
 	{from: "internal/hosts"},
-	// Where large values are cut that share what they have in common.
+	// Room on the stack of a new goroutine.
 	{from: "internal/stackroom"},
+	// Where large values are cut that share what they have in common.
 	{from: "internal/pieces", theirs: []string{"github.com/restic/chunker"}},
 	// Long-term memory: its rules know nothing of threads. What links a database's driver is a package of its own.
 	{from: "store"},
