@@ -36,17 +36,31 @@ func (c *Threads) begin(ctx context.Context, g *graphadapter.Graph, req runtime.
 	if err != nil {
 		return thread.View{}, err
 	}
-	if c.wasTaken(req.ID, last, in) {
+	switch taken, err := c.wasTaken(ctx, req.ID, last, in); {
+	case err != nil:
+		return thread.View{}, err
+	case taken:
 		return goingOn(c.viewOf(last)), nil
 	}
 	return c.launch(ctx, req, in, last)
 }
 
 // wasTaken reports whether a thread's last run, which is over, or one before had the request of that id: in is the input of the run
-// that is to follow. Such a request is a repetition, of a caller who did not learn what became of it.
-func (c *Threads) wasTaken(id string, last *lastRun, in protocol.GraphInput) bool {
+// that is to follow. Such a request is a repetition, of a caller who did not learn what became of it. A thread's first run that could not
+// begin has noted nothing, and its start tells.
+func (c *Threads) wasTaken(ctx context.Context, id string, last *lastRun, in protocol.GraphInput) (bool, error) {
 	_, taken := in.Life.Taken.Find(protocol.UpdateInvoke, id)
-	return taken || id != "" && c.callOf(last.described) == id
+	if taken || id == "" || c.callOf(last.described) == id {
+		return id != "", nil
+	}
+	if in.State != nil {
+		return false, nil
+	}
+	first, err := startedWith(ctx, c.server, last.described.GetWorkflowExecutionInfo().GetExecution())
+	if err != nil {
+		return false, c.explain(err, last.graph, last.thread)
+	}
+	return first.ID == id, nil
 }
 
 // behind is the input of the run that follows a thread's last one, which is over, and the request for it.

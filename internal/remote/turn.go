@@ -91,7 +91,10 @@ func (c turns) follow(ctx context.Context, g *graphadapter.Graph, req runtime.St
 		if err != nil {
 			return runtime.Rest{}, err
 		}
-		if c.wasTaken(req.ID, last, in) {
+		switch taken, err := c.wasTaken(ctx, req.ID, last, in); {
+		case err != nil:
+			return runtime.Rest{}, err
+		case taken:
 			return c.begun(ctx, last)
 		}
 		rest, err := c.startBehind(ctx, next, in, last)
@@ -241,6 +244,9 @@ func (c turns) turnAgain(ctx context.Context, w waiter, last *lastRun, turn prot
 	}
 	if now == nil {
 		return runtime.Rest{}, c.explain(why, last.graph, last.thread)
+	}
+	if protocol.WantsInput(why) { // so it has not begun with this turn
+		return c.turn(ctx, w, last, turn)
 	}
 	in, err := startedWith(ctx, c.server, now.described.GetWorkflowExecutionInfo().GetExecution())
 	if err != nil {
