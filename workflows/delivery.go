@@ -30,24 +30,9 @@ func (s *segments) atOnce(under *segmentRun, all []segment.Delivery) int {
 	}
 	bytes := under.from.Size()
 	for i := range all {
-		bytes += outcomeBytes(&all[i].Outcome)
+		bytes += pregel.ResultBytes(&all[i].Outcome.Command, all[i].Outcome.Routes)
 	}
 	return min(max(deliveriesAtOnce, bytesAtOnce/max(bytes, 1)), moreAtOnce)
-}
-
-// outcomeBytes is what an outcome brings to the state.
-func outcomeBytes(o *pregel.Outcome) int {
-	bytes := 0
-	for _, w := range o.Update {
-		bytes += len(w.Value)
-	}
-	for _, t := range o.Routes {
-		bytes += len(t.Arg)
-	}
-	for _, t := range o.Goto {
-		bytes += len(t.Arg)
-	}
-	return bytes
 }
 
 // deliver delivers what a segment brought back. An outcome that the run's own engine does not ask for stops the

@@ -176,7 +176,7 @@ func (t *tasks) collect(ctx workflow.Context) bool {
 			late = max(late, workflow.Now(ctx).Sub(u.began)-time.Duration(outcome.Took)*time.Millisecond)
 		}
 		left--
-		bytes -= outcomeBytes(&outcome)
+		bytes -= pregel.ResultBytes(&outcome.Command, outcome.Routes)
 		t.running--
 		t.bytes -= u.bytes
 		t.ledgers -= u.ledgers

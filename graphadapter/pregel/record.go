@@ -282,15 +282,7 @@ func (r *taskRecords) sorted() []pathRecord {
 
 // size is how many bytes the task has come to: what it wrote, sent, asked, was answered, and did outside.
 func (t *TaskRecord) size() int {
-	size := len(t.Ledger)
-	for i := range t.Update {
-		size += len(t.Update[i].Value)
-	}
-	for _, targets := range [][]Target{t.Goto, t.Routes} {
-		for i := range targets {
-			size += len(targets[i].Arg)
-		}
-	}
+	size := len(t.Ledger) + ResultBytes(&t.Command, t.Routes)
 	for i := range t.Questions {
 		size += len(t.Questions[i].Value) + len(t.Questions[i].Schema) + len(t.Questions[i].Approval)
 	}

@@ -39,6 +39,20 @@ type Command struct {
 	Parent *Command `json:"parent,omitempty"`
 }
 
+// ResultBytes is how many bytes of values a task's result has: what it writes and sends.
+func ResultBytes(c *Command, routes []Target) int {
+	bytes := 0
+	for i := range c.Update {
+		bytes += len(c.Update[i].Value)
+	}
+	for _, targets := range [][]Target{c.Goto, routes} {
+		for i := range targets {
+			bytes += len(targets[i].Arg)
+		}
+	}
+	return bytes
+}
+
 // Question is an interrupt that waits for an answer.
 type Question struct {
 	// ID is unique in the thread: a short hash of thread, branch, namespace, superstep, task path and Key or Ordinal.
