@@ -53,6 +53,7 @@ func TestDynamicConfigWritesVisibilitySomeTimesASecond(t *testing.T) {
 	require.GreaterOrEqual(t, polls, 1)
 	require.LessOrEqual(t, polls, 5)
 	require.GreaterOrEqual(t, batch, 100)
+	require.Equal(t, 1, number("history.visibilityQueueMaxReaderCount"), "a second reader would wait behind the polls of the first one")
 }
 
 // A queue does not store its place with each timer: as on the devserver.

@@ -160,6 +160,10 @@ func tunedSettings() dynamicconfig.StaticClient {
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 2,
 		dynamicconfig.VisibilityTaskBatchSize.Key():       1_000,
 
+		// Records that wait for a run's lock are set aside at stock, for a second reader, which reads only what the first one leaves of its two
+		// times a second: under load nothing, and a run is removed no earlier than its records have been written. One reader has them all.
+		dynamicconfig.VisibilityQueueMaxReaderCount.Key(): 1,
+
 		// A timer queue that loads three times within a second counts as stuck at stock: what is left of that second is set aside, and the
 		// queue's place is stored and what is done deleted, each time. With timers to the millisecond several loads a second are how it works.
 		dynamicconfig.QueueReaderStuckCriticalAttempts.Key(): 0,

@@ -21,6 +21,7 @@ func TestVisibilityIsWrittenSomeTimesASecond(t *testing.T) {
 	require.GreaterOrEqual(t, polls, 1)
 	require.LessOrEqual(t, polls, 5)
 	require.GreaterOrEqual(t, batch, 100)
+	require.Equal(t, 1, number(dynamicconfig.VisibilityQueueMaxReaderCount.Key()), "a second reader would wait behind the polls of the first one")
 }
 
 // TestBusyQueuesAreNotTakenForStuck: a queue does not store its place with each timer.
