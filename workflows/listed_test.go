@@ -94,6 +94,21 @@ func TestQuestionsAreNoted(t *testing.T) {
 	if shown, memos := r.shownEvents(thread); memos >= shown {
 		t.Errorf("%d memos, %d search attributes: the end needs no memo", memos, shown)
 	}
+	r.onlyNews(thread)
+}
+
+// onlyNews holds that no event says of a search attribute what it says already.
+func (r *rig) onlyNews(thread string) {
+	r.t.Helper()
+	told := map[string]string{}
+	for _, e := range r.history(thread).Events {
+		for name, p := range e.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields() {
+			if was, set := told[name]; was == string(p.GetData()) && (set || was == "") {
+				r.t.Errorf("event %d: %s is %q again", e.GetEventId(), name, was)
+			}
+			told[name] = string(p.GetData())
+		}
+	}
 }
 
 // TestQuestionsAreNotedUnderWay: nobody's question waits to be seen for somebody else's task. Without the flag a run has

@@ -24,7 +24,6 @@ const maxNameBytes = 1500
 type Listing struct {
 	found  protocol.Found
 	shown  Shown
-	noted  bool // the attributes are of questions
 	silent bool
 }
 
@@ -45,7 +44,7 @@ func Open(ctx workflow.Context, found protocol.Found) Listing {
 func open(found protocol.Found, told temporal.SearchAttributes) Listing {
 	l := Listing{found: found}
 	asked, _ := told.GetInt64(temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions))
-	l.noted = asked > 0
+	l.shown.Open = int(asked)
 	status, said := told.GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus))
 	l.shown.Status, l.silent = cmp.Or(status, protocol.StatusRunning), !said
 	return l
@@ -80,7 +79,7 @@ func upsert(ctx workflow.Context, updates []temporal.SearchAttributeUpdate) {
 // Questions reports whether lists show the questions of the run.
 func (l *Listing) Questions() bool { return l.found.Lists && l.found.Inbox }
 
-// Upsert shows what is new: at most one event for the search attributes, and one for the memo.
+// Upsert shows what is new: at most one event for the search attributes, of those alone that have changed, and one for the memo.
 func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
 	if !l.found.Lists {
 		return
@@ -95,14 +94,17 @@ func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
 		return
 	}
 	l.shown, l.silent = now, false
-	updates := now.attributes()
-	if l.found.Inbox && (other || l.noted != (len(now.Note.Questions) > 0)) {
-		updates = append(updates, noteAttributes(now.Note)...)
-		if l.noted = len(now.Note.Questions) > 0; l.noted {
-			note(ctx, now.Note)
-		}
+	u := updates{told: workflow.GetTypedSearchAttributes(ctx)}
+	u.show(now)
+	if l.found.Inbox {
+		u.choose(now.Note)
 	}
-	upsert(ctx, updates)
+	if other && len(now.Note.Questions) > 0 {
+		note(ctx, now.Note)
+	}
+	if len(u.updates) > 0 {
+		upsert(ctx, u.updates)
+	}
 }
 
 // note puts the questions in the memo. Where none is open any more the memo stays, and the attributes say so: one event less.
@@ -123,14 +125,6 @@ func (l *Listing) End(ctx workflow.Context, status string) {
 // Temporal's own status says so, and an update costs an event, and a third of what the server's index does for a short run.
 func (l *Listing) Silent() bool { return l.silent }
 
-func (s Shown) attributes() []temporal.SearchAttributeUpdate {
-	return []temporal.SearchAttributeUpdate{
-		temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(s.Status),
-		temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeNodes).ValueSet(s.Nodes),
-		temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions).ValueSet(int64(s.Open)),
-	}
-}
-
 // sameNote reports whether two notes show the same.
 func sameNote(n, other protocol.QuestionsNote) bool {
 	return n.More == other.More && slices.EqualFunc(n.Questions, other.Questions, func(a, b protocol.QuestionNote) bool {
@@ -139,22 +133,57 @@ func sameNote(n, other protocol.QuestionsNote) bool {
 	})
 }
 
-// noteAttributes are the search attributes by which lists choose.
-func noteAttributes(n protocol.QuestionsNote) []temporal.SearchAttributeUpdate {
-	approvers := temporal.NewSearchAttributeKeyKeywordList(protocol.AttributeApprovers)
-	due := temporal.NewSearchAttributeKeyTime(protocol.AttributeDue)
-	risk := temporal.NewSearchAttributeKeyKeyword(protocol.AttributeRisk)
-	updates := []temporal.SearchAttributeUpdate{approvers.ValueUnset(), due.ValueUnset(), risk.ValueUnset()}
-	if names := approversOf(n); len(names) > 0 {
-		updates[0] = approvers.ValueSet(names)
+// updates are what becomes of a run's search attributes: of those that stand as they should nothing.
+type updates struct {
+	told    temporal.SearchAttributes
+	updates []temporal.SearchAttributeUpdate
+}
+
+func (u *updates) show(s Shown) {
+	u.keyword(protocol.AttributeStatus, s.Status)
+	u.keywords(protocol.AttributeNodes, s.Nodes)
+	key := temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions)
+	if was, set := u.told.GetInt64(key); !set || was != int64(s.Open) {
+		u.updates = append(u.updates, key.ValueSet(int64(s.Open)))
 	}
-	if first := dueOf(n); !first.IsZero() {
-		updates[1] = due.ValueSet(first)
+}
+
+// choose updates the attributes by which lists choose.
+func (u *updates) choose(n protocol.QuestionsNote) {
+	u.keywords(protocol.AttributeApprovers, approversOf(n))
+	u.keyword(protocol.AttributeRisk, string(riskOf(n)))
+	key, first := temporal.NewSearchAttributeKeyTime(protocol.AttributeDue), dueOf(n)
+	switch was, _ := u.told.GetTime(key); {
+	case was.Equal(first):
+	case first.IsZero():
+		u.updates = append(u.updates, key.ValueUnset())
+	default:
+		u.updates = append(u.updates, key.ValueSet(first))
 	}
-	if highest := riskOf(n); highest != "" {
-		updates[2] = risk.ValueSet(string(highest))
+}
+
+// keyword updates an attribute of one word, which no run has where that is "".
+func (u *updates) keyword(name, word string) {
+	key := temporal.NewSearchAttributeKeyKeyword(name)
+	switch was, _ := u.told.GetKeyword(key); {
+	case was == word:
+	case word == "":
+		u.updates = append(u.updates, key.ValueUnset())
+	default:
+		u.updates = append(u.updates, key.ValueSet(word))
 	}
-	return updates
+}
+
+// keywords updates an attribute of several words, which no run has where there are none.
+func (u *updates) keywords(name string, words []string) {
+	key := temporal.NewSearchAttributeKeyKeywordList(name)
+	switch was, _ := u.told.GetKeywordList(key); {
+	case slices.Equal(was, words):
+	case len(words) == 0:
+		u.updates = append(u.updates, key.ValueUnset())
+	default:
+		u.updates = append(u.updates, key.ValueSet(words))
+	}
 }
 
 // nodesOf are the nodes that ask, each once, as far as there is room: how many questions there are says another attribute.
