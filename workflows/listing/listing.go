@@ -59,21 +59,15 @@ func Begin(ctx workflow.Context, found protocol.Found, graph string) Listing {
 			workflow.GetLogger(ctx).Warn("the graph is not in the memo", "error", err)
 		}
 	}
-	told, named := workflow.GetTypedSearchAttributes(ctx), temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph)
-	if _, said := told.GetKeyword(named); found.Lists && !said {
-		updates := []temporal.SearchAttributeUpdate{named.ValueSet(graph)}
+	a := attributesOf(ctx)
+	if _, said := a.told.GetKeyword(temporal.NewSearchAttributeKeyKeyword(protocol.AttributeGraph)); found.Lists && !said {
+		a.keyword(protocol.AttributeGraph, graph)
 		if parent := info.ParentWorkflowExecution; parent != nil {
-			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(protocol.AttributeParent).ValueSet(parent.ID))
+			a.keyword(protocol.AttributeParent, parent.ID)
 		}
-		upsert(ctx, updates)
+		a.upsert(ctx)
 	}
-	return open(found, told)
-}
-
-func upsert(ctx workflow.Context, updates []temporal.SearchAttributeUpdate) {
-	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
-		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
-	}
+	return open(found, a.told)
 }
 
 // Questions reports whether lists show the questions of the run.
@@ -94,17 +88,15 @@ func (l *Listing) Upsert(ctx workflow.Context, now Shown) {
 		return
 	}
 	l.shown, l.silent = now, false
-	u := updates{told: workflow.GetTypedSearchAttributes(ctx)}
-	u.show(now)
+	a := attributesOf(ctx)
+	a.show(now)
 	if l.found.Inbox {
-		u.choose(now.Note)
+		a.choose(now.Note)
 	}
 	if other && len(now.Note.Questions) > 0 {
 		note(ctx, now.Note)
 	}
-	if len(u.updates) > 0 {
-		upsert(ctx, u.updates)
-	}
+	a.upsert(ctx)
 }
 
 // note puts the questions in the memo. Where none is open any more the memo stays, and the attributes say so: one event less.
@@ -117,7 +109,9 @@ func note(ctx workflow.Context, questions protocol.QuestionsNote) {
 // End shows how the run ends, and nothing else: who lists runs that are over sees it without reading their last events.
 func (l *Listing) End(ctx workflow.Context, status string) {
 	if l.found.Lists {
-		upsert(ctx, []temporal.SearchAttributeUpdate{temporal.NewSearchAttributeKeyKeyword(protocol.AttributeStatus).ValueSet(status)})
+		a := attributesOf(ctx)
+		a.keyword(protocol.AttributeStatus, status)
+		a.upsert(ctx)
 	}
 }
 
@@ -133,56 +127,72 @@ func sameNote(n, other protocol.QuestionsNote) bool {
 	})
 }
 
-// updates are what becomes of a run's search attributes: of those that stand as they should nothing.
-type updates struct {
+// attributes are a run's search attributes as the server was told of them, and the updates of those that say something else now. To name
+// one that stands as it should would cost the server a check, a merge and a place in the event.
+type attributes struct {
 	told    temporal.SearchAttributes
 	updates []temporal.SearchAttributeUpdate
 }
 
-func (u *updates) show(s Shown) {
-	u.keyword(protocol.AttributeStatus, s.Status)
-	u.keywords(protocol.AttributeNodes, s.Nodes)
-	key := temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions)
-	if was, set := u.told.GetInt64(key); !set || was != int64(s.Open) {
-		u.updates = append(u.updates, key.ValueSet(int64(s.Open)))
+func attributesOf(ctx workflow.Context) attributes {
+	return attributes{told: workflow.GetTypedSearchAttributes(ctx)}
+}
+
+// upsert tells the server, where there is anything to tell.
+func (a *attributes) upsert(ctx workflow.Context) {
+	if len(a.updates) == 0 {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, a.updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not updated", "error", err)
 	}
 }
 
-// choose updates the attributes by which lists choose.
-func (u *updates) choose(n protocol.QuestionsNote) {
-	u.keywords(protocol.AttributeApprovers, approversOf(n))
-	u.keyword(protocol.AttributeRisk, string(riskOf(n)))
+// show updates the attributes that every list shows.
+func (a *attributes) show(s Shown) {
+	a.keyword(protocol.AttributeStatus, s.Status)
+	a.keywords(protocol.AttributeNodes, s.Nodes)
+	key := temporal.NewSearchAttributeKeyInt64(protocol.AttributeQuestions)
+	if was, set := a.told.GetInt64(key); !set || was != int64(s.Open) {
+		a.updates = append(a.updates, key.ValueSet(int64(s.Open)))
+	}
+}
+
+// choose updates the attributes by which lists choose: whom a question waits for, until when, and at what risk.
+func (a *attributes) choose(n protocol.QuestionsNote) {
+	a.keywords(protocol.AttributeApprovers, approversOf(n))
+	a.keyword(protocol.AttributeRisk, string(riskOf(n)))
 	key, first := temporal.NewSearchAttributeKeyTime(protocol.AttributeDue), dueOf(n)
-	switch was, _ := u.told.GetTime(key); {
+	switch was, _ := a.told.GetTime(key); {
 	case was.Equal(first):
 	case first.IsZero():
-		u.updates = append(u.updates, key.ValueUnset())
+		a.updates = append(a.updates, key.ValueUnset())
 	default:
-		u.updates = append(u.updates, key.ValueSet(first))
+		a.updates = append(a.updates, key.ValueSet(first))
 	}
 }
 
 // keyword updates an attribute of one word, which no run has where that is "".
-func (u *updates) keyword(name, word string) {
+func (a *attributes) keyword(name, word string) {
 	key := temporal.NewSearchAttributeKeyKeyword(name)
-	switch was, _ := u.told.GetKeyword(key); {
+	switch was, _ := a.told.GetKeyword(key); {
 	case was == word:
 	case word == "":
-		u.updates = append(u.updates, key.ValueUnset())
+		a.updates = append(a.updates, key.ValueUnset())
 	default:
-		u.updates = append(u.updates, key.ValueSet(word))
+		a.updates = append(a.updates, key.ValueSet(word))
 	}
 }
 
 // keywords updates an attribute of several words, which no run has where there are none.
-func (u *updates) keywords(name string, words []string) {
+func (a *attributes) keywords(name string, words []string) {
 	key := temporal.NewSearchAttributeKeyKeywordList(name)
-	switch was, _ := u.told.GetKeywordList(key); {
+	switch was, _ := a.told.GetKeywordList(key); {
 	case slices.Equal(was, words):
 	case len(words) == 0:
-		u.updates = append(u.updates, key.ValueUnset())
+		a.updates = append(a.updates, key.ValueUnset())
 	default:
-		u.updates = append(u.updates, key.ValueSet(words))
+		a.updates = append(a.updates, key.ValueSet(words))
 	}
 }
 
