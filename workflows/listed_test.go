@@ -103,10 +103,11 @@ func (r *rig) onlyNews(thread string) {
 	told := map[string]string{}
 	for _, e := range r.history(thread).Events {
 		for name, p := range e.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields() {
-			if was, set := told[name]; was == string(p.GetData()) && (set || was == "") {
-				r.t.Errorf("event %d: %s is %q again", e.GetEventId(), name, was)
+			now := string(p.GetData()) // of one that a run does not have ""
+			if now == told[name] {
+				r.t.Errorf("event %d: %s is %q again", e.GetEventId(), name, now)
 			}
-			told[name] = string(p.GetData())
+			told[name] = now
 		}
 	}
 }
