@@ -160,8 +160,9 @@ func tunedSettings() dynamicconfig.StaticClient {
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 2,
 		dynamicconfig.VisibilityTaskBatchSize.Key():       1_000,
 
-		// Records that wait for a run's lock are set aside at stock, for a second reader, which reads only what the first one leaves of its two
-		// times a second: under load nothing, and a run is removed no earlier than its records have been written. One reader has them all.
+		// Stretches of this queue that are not through when it stores its place can be set aside at stock, for a second reader, which reads only
+		// what the first one leaves of its two times a second: under load nothing. A run is removed no earlier than its records are written, and
+		// would wait as long. One reader reads them all.
 		dynamicconfig.VisibilityQueueMaxReaderCount.Key(): 1,
 
 		// A timer queue that loads three times within a second counts as stuck at stock: what is left of that second is set aside, and the
