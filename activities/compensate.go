@@ -96,7 +96,7 @@ func (n *Nodes) Standing(ctx context.Context, req taskrun.StandingRequest) (task
 	if err != nil {
 		return taskrun.StandingReply{}, err
 	}
-	reply := req.Page(effects.Standing())
+	reply := req.Page(effects.StandingSince(req.Rollback))
 	reply.Gone = gone
 	return reply, nil
 }
@@ -107,7 +107,7 @@ func (n *Nodes) Rewind(ctx context.Context, req past.RewindRequest) (past.Rewind
 	if err != nil {
 		return past.RewindReply{}, err
 	}
-	return effects.RewindReply(), nil
+	return effects.RewindReply(req), nil
 }
 
 // Compensate is the activity that undoes one effect. What it calls is stored before it is called, so whoever goes on

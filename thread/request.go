@@ -156,6 +156,11 @@ const (
 	// CancelDrop forgets the superstep under way, and open questions with it: a retry runs it anew. Effects that were made
 	// stay, and a retry does not make them again.
 	CancelDrop = life.CancelDrop
+	// CancelRollback takes back the invocation under way, the one that the newest input or answer began: its effects are undone, the
+	// newest receipt first, and the thread stands where it stood before, with the questions open that were open then. Effects of
+	// earlier invocations stay. Nobody is asked: where an effect cannot be undone View.Cancel lists it, and the thread is left as
+	// with CancelDrop.
+	CancelRollback = life.CancelRollback
 	// CancelCompensate forgets the superstep under way too, and undoes the effects of the thread since it last finished,
 	// the newest receipt first, by their Compensate. For those that no program can undo the run waits for a person: each is
 	// a question, answered "done" (it is undone), "repeat" (try again) or "leave". A second cancellation with CancelKeep
@@ -169,7 +174,7 @@ const (
 type CancelRequest struct {
 	Thread string
 	// Mode is "" for CancelKeep. Of several that are asked for before the run begins to end, the strongest counts:
-	// compensate, then drop, then keep.
+	// compensate, then rollback, drop and keep.
 	Mode CancelMode
 	// Reason says why, at most 1,000 bytes, and By who asks, at most 200; both are kept with the run.
 	Reason, By string

@@ -108,6 +108,8 @@ type CancelView struct {
 	// Halted says why the thread cannot go on by itself: effects were undone, and its state stands behind them. Cancel it
 	// again in the same way, or run it from a checkpoint before them. It is "" when the thread can go on.
 	Halted string `json:"halted,omitempty"`
+	// Back says that a cancellation with CancelRollback has put the thread back to where it stood before the invocation.
+	Back bool `json:"back,omitempty"`
 }
 
 // SettleView is a wait for an earlier call of an effect. The target may show that call until then, so what it says before

@@ -132,7 +132,7 @@ func (r *run) cancelled(ctx workflow.Context) error {
 	if r.life.CancelMode() != protocol.CancelKeep {
 		r.drop(ctx)
 	}
-	if r.life.CancelMode() == protocol.CancelCompensate {
+	if r.life.CancelMode().Undoes() {
 		(&compensation{r.people, r.room, r.doubt}).compensate(ctx)
 	}
 	r.listed.showEnd(ctx, protocol.StatusCancelled)

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/life"
 	"superstep.dev/graphadapter/past"
@@ -88,7 +89,7 @@ func (c *compensation) standingEffects(ctx workflow.Context, seen int) (page tas
 	}
 	info := workflow.GetInfo(ctx)
 	err = c.apart(ctx, taskrun.StandingActivity, "", fmt.Sprintf("effects behind %d", seen), &page,
-		taskrun.StandingRequest{Graph: c.in.Graph, Thread: info.WorkflowExecution.ID, Skip: seen})
+		taskrun.StandingRequest{Graph: c.in.Graph, Thread: info.WorkflowExecution.ID, Skip: seen, Rollback: c.rollback()})
 	if err != nil {
 		err = fmt.Errorf("what the thread did outside could not be read: %w", err)
 	}
@@ -102,7 +103,7 @@ func (c *compensation) goBack(ctx workflow.Context) {
 	var reply past.RewindReply
 	report := c.life.Report()
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, c.apartOptions("", "where the thread goes on")),
-		taskrun.RewindActivity, past.RewindRequest{Graph: c.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}).Get(ctx, &reply)
+		taskrun.RewindActivity, c.rewindRequest(ctx)).Get(ctx, &reply)
 	var to past.Rewound
 	if err == nil {
 		to, err = reply.Read(c.program)
@@ -115,6 +116,9 @@ func (c *compensation) goBack(ctx workflow.Context) {
 		c.doubt.Suspicion = segment.Suspicion{} // what may have run had other keys
 	}
 	made := past.GoBack(c.program, c.thread, to)
+	if report.Back = to.Back; to.Back {
+		c.tookBack(ctx)
+	}
 	if made == nil {
 		return
 	}
@@ -122,6 +126,35 @@ func (c *compensation) goBack(ctx workflow.Context) {
 	c.checkpoints.add(c.program, made, c.now(ctx))
 	if c.sink != nil {
 		c.sink.Edited(position(ctx), "", made)
+	}
+}
+
+// rollback is which invocation is taken back, "" for none.
+func (c *compensation) rollback() past.Rollback {
+	switch {
+	case c.life.CancelMode() != protocol.CancelRollback:
+		return ""
+	case c.in.Cancel != nil:
+		return past.RollbackBehind
+	}
+	return past.RollbackNewest
+}
+
+// rewindRequest asks where the thread goes on. Where not all effects of an invocation could be undone it is not taken back.
+func (c *compensation) rewindRequest(ctx workflow.Context) past.RewindRequest {
+	r := past.RewindRequest{Graph: c.in.Graph, Thread: workflow.GetInfo(ctx).WorkflowExecution.ID}
+	if c.life.Report().Whole() {
+		r.Rollback = c.rollback()
+	}
+	return r
+}
+
+// tookBack opens the questions of a thread again that stands where it stood before an invocation.
+func (c *compensation) tookBack(ctx workflow.Context) {
+	c.life.Reopen(c.program.OpenQuestions(c.thread))
+	if c.sink != nil {
+		c.sink.Began(position(ctx), c.program, c.thread, graphadapter.DurabilitySync)
+		c.sink.Ended(position(ctx), pregel.StatusDrained, c.thread)
 	}
 }
 

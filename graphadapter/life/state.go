@@ -262,12 +262,15 @@ const (
 	CancelKeep CancelMode = "keep"
 	// CancelDrop forgets the superstep under way, and open questions with it.
 	CancelDrop CancelMode = "drop"
-	// CancelCompensate does the same, and undoes the effects of the thread since it last finished, the newest receipt
+	// CancelRollback takes back the invocation under way: what it did outside is undone, and the thread stands where it stood
+	// before it, with its questions open. What no program can undo is left, and then nothing else is taken back.
+	CancelRollback CancelMode = "rollback"
+	// CancelCompensate does the same as CancelDrop, and undoes the effects of the thread since it last finished, the newest receipt
 	// first. What no program can undo, a person is asked about.
 	CancelCompensate CancelMode = "compensate"
 )
 
-var cancelModes = []CancelMode{CancelKeep, CancelDrop, CancelCompensate}
+var cancelModes = []CancelMode{CancelKeep, CancelDrop, CancelRollback, CancelCompensate}
 
 // Valid reports whether there is such a mode.
 func (m CancelMode) Valid() bool { return slices.Contains(cancelModes, m) }
@@ -296,6 +299,9 @@ func (s *State) CancelMode() CancelMode {
 // CancelBegun reports whether the run ends as it was asked to.
 func (s *State) CancelBegun() bool { return s.Cancel != nil && s.Cancel.Begun }
 
+// Undoes reports whether a run that is cancelled in that way undoes effects.
+func (m CancelMode) Undoes() bool { return m == CancelCompensate || m == CancelRollback }
+
 // Enough reports whether somebody wants a run that undoes its effects to end without more being undone.
 func (s *State) Enough() bool { return s.Cancel != nil && s.Cancel.Enough }
 
@@ -321,7 +327,12 @@ type CancelReport struct {
 	// Halted says why the thread cannot go on by itself, although effects were undone: its state says that they are there. It
 	// is "" when the thread can go on.
 	Halted string `json:"halted,omitempty"`
+	// Back says that the thread stands where it stood before the invocation that was taken back.
+	Back bool `json:"back,omitempty"`
 }
+
+// Whole reports whether all effects were undone that were to be.
+func (c *CancelReport) Whole() bool { return c.Problem == "" && len(c.Left) == 0 }
 
 // LeftEffect is an effect that a cancellation did not undo.
 type LeftEffect struct {

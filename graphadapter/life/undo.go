@@ -151,7 +151,7 @@ func (u *Undo) questions() (out []pregel.OpenQuestion) {
 
 // ask asks a person about an effect that no program can undo.
 func (u *Undo) ask(e *undoing, now time.Time) {
-	if len(u.asked) >= maxUndoAsked {
+	if len(u.asked) >= maxUndoAsked || u.run.CancelMode() == CancelRollback {
 		u.leave(e, e.undone.Reason, now)
 		return
 	}
@@ -212,7 +212,7 @@ func (c Cancel) head() head { return head{nameCancel, c.ID, c.By, c.Token} }
 
 func (c Cancel) bounds() error {
 	if !c.Mode.Valid() || len(c.ID) > MaxNameBytes || len(c.By) > MaxNameBytes || len(c.Reason) > MaxReasonBytes {
-		return refuse(BadRequest, "a run is cancelled in one of the modes keep, drop and compensate, with a reason of at most 1 KiB")
+		return refuse(BadRequest, "a run is cancelled in one of the modes keep, drop, rollback and compensate, with a reason of at most 1 KiB")
 	}
 	return nil
 }
@@ -230,7 +230,7 @@ func (c Cancel) refusal(r *Run) error {
 
 // endsUndoing reports whether a request ends a run that undoes its effects before it has undone all.
 func (r *Run) endsUndoing(c Cancel) bool {
-	return r.CancelBegun() && r.CancelMode() == CancelCompensate && c.Mode == CancelKeep
+	return r.CancelBegun() && r.CancelMode().Undoes() && c.Mode == CancelKeep
 }
 
 func (c Cancel) take(r *Run, by Actor, now time.Time) any {

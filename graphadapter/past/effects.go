@@ -21,8 +21,11 @@ type Effects struct {
 	news int // counts what was heard
 	done int // news when an invocation last finished the thread; -1 before
 	line presentLine
+	// marks say how the thread stood when its two newest invocations began.
+	marks []mark
 	// makers says who made the checkpoints of the root graph.
 	makers map[string]maker
+	edited bool // what began last is an update from outside
 }
 
 // EffectRecord is one effect of a thread, as far as it got.
@@ -61,9 +64,29 @@ func (e *Effects) Made(r *pregel.Record) {
 // Within says that what comes next happens in another run.
 func (e *Effects) Within(run string) { e.run = run }
 
+// Begins says that an invocation of the thread begins in that run, from where the thread stands.
+func (e *Effects) Begins(run string) {
+	e.Within(run)
+	t := e.line.thread
+	if t == nil {
+		t = pregel.NewThread()
+	}
+	e.marked(t)
+}
+
 // Began implements [Recorder]. What the thread knows of tasks that earlier runs left is news only when nothing was
 // heard of it.
 func (e *Effects) Began(_ int64, p *pregel.Program, t *pregel.Thread, _ graphadapter.Durability) {
+	before := t
+	if now := e.line.thread; now != nil && !sameHead(now, t) {
+		before = now // an earlier state was chosen to go on from
+	}
+	e.marked(before)
+	e.stands(p, t)
+}
+
+// stands notes where the thread stands, and what it knows of tasks that earlier runs left.
+func (e *Effects) stands(p *pregel.Program, t *pregel.Thread) {
 	e.line.stands(p, t)
 	for _, l := range p.Ledgers(t) {
 		for _, entry := range effectsIn(l.Ledger) {
@@ -75,8 +98,8 @@ func (e *Effects) Began(_ int64, p *pregel.Program, t *pregel.Thread, _ graphada
 }
 
 // Continued implements [Recorder].
-func (e *Effects) Continued(at int64, p *pregel.Program, t *pregel.Thread, d graphadapter.Durability, _ pregel.Status, _ string) {
-	e.Began(at, p, t, d)
+func (e *Effects) Continued(_ int64, p *pregel.Program, t *pregel.Thread, _ graphadapter.Durability, _ pregel.Status, _ string) {
+	e.stands(p, t)
 }
 
 // Happened implements [Recorder].
@@ -103,6 +126,7 @@ func (e *Effects) Edited(_ int64, namespace string, r *pregel.Record) {
 	if namespace == "" {
 		e.Made(r)
 	}
+	e.edited = true
 }
 
 // Ended implements [Recorder].
@@ -112,6 +136,10 @@ func (e *Effects) Ended(_ int64, s pregel.Status, t *pregel.Thread) {
 	}
 	if t != nil {
 		e.line.stands(e.line.program, t)
+	}
+	if e.edited = e.edited && t != nil; e.edited {
+		e.marked(t) // an update is not taken back with what follows
+		e.edited = false
 	}
 }
 
@@ -181,6 +209,7 @@ func (e *Effects) Continue(next *Effects) {
 			r.settled += before
 		}
 	}
+	e.followed(next.marks, before)
 	e.news = before + next.news
 	if next.done >= 0 {
 		e.done = before + next.done

@@ -86,6 +86,8 @@ type Rewound struct {
 	// under the old ones a target may answer with the receipt of a write that is not there. Otherwise the thread goes on
 	// where it stands, and finds what it did under the keys that it had.
 	Undone bool
+	// Back says that Thread is the thread as it stood before the invocation that is taken back.
+	Back bool
 	// Thread is the thread as it stood before the oldest superstep on its present line of which a cancellation has undone
 	// a write: what came of that superstep must not count. It is nil when the thread stands there already, or before it.
 	Thread *pregel.Thread
@@ -125,6 +127,9 @@ func (e *Effects) Rewind() (Rewound, error) {
 func GoBack(p *pregel.Program, t *pregel.Thread, to Rewound) *pregel.Record {
 	var made *pregel.Record
 	switch {
+	case to.Back:
+		t.TakeBack(p, to.Thread, to.Undone)
+		return nil
 	case !to.Undone:
 		return nil
 	case to.Thread != nil:
@@ -189,11 +194,14 @@ func (e *Effects) leftBefore() map[string]bool {
 type RewindRequest struct {
 	Graph  string `json:"graph"`
 	Thread string `json:"thread"`
+	// Rollback asks for where the thread stood before an invocation, instead of before what was undone.
+	Rollback Rollback `json:"rollback,omitempty"`
 }
 
 // RewindReply is a [Rewound] on its way to the run.
 type RewindReply struct {
 	Undone bool                    `json:"undone,omitempty"`
+	Back   bool                    `json:"back,omitempty"`
 	State  pregel.Value            `json:"state,omitempty"`
 	Left   map[string]pregel.Value `json:"left,omitempty"`
 	// Problem says why the thread can go on neither there nor where it stands; "" when it can.
@@ -203,10 +211,10 @@ type RewindReply struct {
 // maxRewound bounds the state that the thread goes back to, with what it is left with, in bytes: it is one payload.
 const maxRewound = 1800 << 10
 
-// RewindReply returns [Effects.Rewind] as it travels.
-func (e *Effects) RewindReply() RewindReply {
-	to, err := e.Rewind()
-	reply := RewindReply{Undone: to.Undone, Left: to.Left}
+// RewindReply returns [Effects.Rewind], or [Effects.TakeBack], as it travels.
+func (e *Effects) RewindReply(r RewindRequest) RewindReply {
+	to, err := e.goesTo(r.Rollback)
+	reply := RewindReply{Undone: to.Undone, Back: to.Back, Left: to.Left}
 	if err == nil && to.Thread != nil {
 		reply.State, err = e.line.program.EncodeThread(to.Thread)
 	}
@@ -225,7 +233,7 @@ func (e *Effects) RewindReply() RewindReply {
 
 // Read returns what the reply says, for a thread of that program.
 func (r RewindReply) Read(p *pregel.Program) (Rewound, error) {
-	to := Rewound{Undone: r.Undone, Left: r.Left}
+	to := Rewound{Undone: r.Undone, Back: r.Back, Left: r.Left}
 	if r.Problem != "" {
 		return to, errors.New(r.Problem)
 	}

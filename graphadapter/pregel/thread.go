@@ -206,6 +206,32 @@ func (p *Program) Rewind(t, earlier *Thread) *Record {
 	return t.Head
 }
 
+// TakeBack puts a thread back to earlier, a copy of it from when an invocation began: with the checkpoint, questions, answers and
+// finished tasks of then. renewed says that writes outside of the invocation were undone: what runs next has new keys then, as after
+// Renew, but for calls that an earlier execution of a task has made, and questions keep their ids. What the thread keeps under
+// thread-wide keys, and what it spent, stays.
+func (t *Thread) TakeBack(p *Program, earlier *Thread, renewed bool) {
+	back := earlier.Copy()
+	back.After(t)
+	if renewed {
+		back.renewTasks(p)
+	}
+	*t = *back
+}
+
+// renewTasks gives the tasks that run next other keys, and leaves what is known of them.
+func (t *Thread) renewTasks(p *Program) {
+	t.seq++ // or a branch that is made at this point later would have the same keys
+	head := t.Head
+	if head == nil {
+		head = &Record{Checkpoint: p.emptyCheckpoint()}
+	}
+	r := *head
+	line, asked := renewed(head.branch(), t.seq), head.askedBranch()
+	r.line, r.asked = &line, &asked
+	t.Head = &r
+}
+
 // CarryLedgers gives a thread ledgers for going on from an earlier state, or on a renewed branch: of what earlier tasks did outside
 // and nobody undid, by [Task.Place]. The tasks at those places begin with them. New input, an update from outside and the end
 // of the run drop them.

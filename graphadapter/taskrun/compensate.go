@@ -232,6 +232,8 @@ type StandingRequest struct {
 	Thread string `json:"thread"`
 	// Skip leaves out that many of the newest, which an earlier page gave.
 	Skip int `json:"skip,omitempty"`
+	// Rollback leaves out what was made before an invocation that is taken back; "" leaves out none.
+	Rollback past.Rollback `json:"rollback,omitempty"`
 }
 
 // StandingReply is a page of them, the newest receipt first.

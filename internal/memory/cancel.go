@@ -10,6 +10,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/life"
+	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/runtime"
@@ -93,12 +94,16 @@ func (t *threadRun) cancelHard(ctx context.Context, g *graphadapter.Graph, r thr
 	t.life.GiveAnswers()
 	t.life.ForgetWaits()
 	t.conclude()
-	if r.Mode != thread.CancelCompensate {
+	if !r.Mode.Undoes() {
 		return t.view, nil
+	}
+	var only past.Rollback
+	if r.Mode == thread.CancelRollback {
+		only = past.RollbackNewest
 	}
 	t.g, t.keeps = g, d
 	undo := t.life.BeginUndo(t)
-	undo.Add(taskrun.StandingReply{Effects: t.effects.standing()})
+	undo.Add(taskrun.StandingReply{Effects: t.effects.standing(only)})
 	t.undoEffects(ctx, undo)
 	t.mu.Unlock()
 	err := t.settle(ctx)
@@ -171,16 +176,26 @@ func (t *threadRun) endUndo(u *life.Undo) {
 	u.Leave(time.Now())
 	u.End()
 	t.act(t.life.Actions())
-	to, err := t.effects.rewind()
+	report := t.life.Report()
+	to, err := t.effects.rewind(report.Mode == thread.CancelRollback && report.Whole())
 	var made *pregel.Record
 	if err == nil {
 		made, err = t.keeps.Rewind(context.Background(), to) // no run has the thread
 	}
-	switch report := t.life.Report(); {
+	switch {
 	case err != nil:
 		report.Halted = err.Error()
 	case made != nil:
 		report.Checkpoint = made.Checkpoint.ID
+	case to.Back:
+		report.Back = true
+	}
+	if report.Back {
+		open, err := t.keeps.Questions(context.Background()) // no run has the thread
+		if err != nil {
+			report.Halted = err.Error()
+		}
+		t.life.Reopen(open)
 	}
 	t.conclude()
 }

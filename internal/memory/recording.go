@@ -183,6 +183,13 @@ func (m *effects) begins(run string) {
 	m.all.Within(run)
 }
 
+// invoked notes that an invocation begins in that run.
+func (m *effects) invoked(run string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all.Begins(run)
+}
+
 // Observe is told what the engine reports.
 func (m *effects) Observe(e pregel.Event) {
 	m.mu.Lock()
@@ -204,9 +211,13 @@ func (m *effects) Made(r *pregel.Record) {
 	m.all.Made(r)
 }
 
-func (m *effects) rewind() (past.Rewound, error) {
+// rewind is where the thread goes on; takeBack says that its newest invocation is taken back.
+func (m *effects) rewind(takeBack bool) (past.Rewound, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if takeBack {
+		return m.all.TakeBack(past.RollbackNewest)
+	}
 	return m.all.Rewind()
 }
 
@@ -231,14 +242,14 @@ func (m *effects) origin(checkpoint string) past.Origin {
 	return m.all.Origin(checkpoint)
 }
 
-// standing are the effects to undo.
-func (m *effects) standing() []taskrun.Compensation {
+// standing are the effects to undo; of says of which invocation, "" for all.
+func (m *effects) standing(of past.Rollback) []taskrun.Compensation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	request := taskrun.StandingRequest{}
 	var out []taskrun.Compensation
 	for more := true; more; {
-		page := request.Page(m.all.Standing())
+		page := request.Page(m.all.StandingSince(of))
 		out = append(out, page.Effects...)
 		request.Skip, more = len(out), page.More
 	}

@@ -93,7 +93,7 @@ func (t *threadRun) begin(ctx context.Context, in pregel.Input, checkpoint strin
 	forget := t.life.Accept("", life.AnswersTo(t.open, in.Resume), time.Now())
 	t.tape.begins(rested, program, opts.Durability)
 	id := fmt.Sprintf("run-%d", t.runs+1)
-	t.effects.begins(id) // it begins with a checkpoint
+	t.effects.invoked(id) // it begins with a checkpoint
 	run, err := t.of.driver.Thread(t.g, t.id).Telling(&t.effects).Begin(ctx, in, opts)
 	if err != nil {
 		forget()

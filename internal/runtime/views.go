@@ -150,5 +150,5 @@ func CancelView(c *protocol.Cancellation) *thread.CancelView {
 		return nil
 	}
 	return &thread.CancelView{Mode: c.Mode, Reason: c.Reason, By: c.By, Undone: c.Undone, Left: c.Left, More: c.More, Gone: c.Gone,
-		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted}
+		Problem: c.Problem, Checkpoint: c.Checkpoint, Halted: c.Halted, Back: c.Back}
 }

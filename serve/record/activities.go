@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,7 @@ const (
 	activityCopy     = "copy"
 	activityStanding = "standing"
 	activityWebhook  = "webhook"
+	activityVacant   = "vacant"
 )
 
 // Threads are what runs the threads: a *superstep.Client.
@@ -48,7 +50,6 @@ type Threads interface {
 	History(ctx context.Context, r thread.HistoryRequest) ([]thread.CheckpointView, error)
 	Update(ctx context.Context, r thread.UpdateRequest) (thread.StateView, error)
 	Fork(ctx context.Context, r thread.ForkRequest) (thread.View, error)
-	Effects(ctx context.Context, r thread.EffectsRequest) (thread.EffectsView, error)
 	Offset(v thread.View) string
 }
 
@@ -268,7 +269,7 @@ func (a *activities) stop(ctx context.Context, threadID, how, by string) error {
 	defer done()
 	mode := thread.CancelKeep
 	if how == Rollback {
-		mode = thread.CancelCompensate
+		mode = thread.CancelRollback
 	}
 	_, err := a.threads.Cancel(ctx, thread.CancelRequest{Thread: threadID, Mode: mode, By: by, Reason: "cancelled by a client of the server"})
 	if errors.Is(err, thread.ErrNotFound) {
@@ -277,41 +278,68 @@ func (a *activities) stop(ctx context.Context, threadID, how, by string) error {
 	return err
 }
 
-// rollback takes a thread back to the checkpoint at which the run found it. What was written outside must have been undone.
+// rollback waits until a run is taken back, which its end was asked for, and returns how the thread stands then. A run that ended by
+// itself before it heard of that is taken back behind it.
 func (a *activities) rollback(ctx context.Context, r Run) (back, error) {
 	ctx, done := atWork(ctx)
 	defer done()
 	threadID := r.Start.Thread
-	effects, err := a.threads.Effects(ctx, thread.EffectsRequest{Thread: threadID})
-	if err != nil {
-		return back{}, told(err)
-	}
-	for _, e := range effects.Effects {
-		if !slices.Contains([]string{"compensated", "failed"}, e.State) && !e.Time.Before(r.Began) {
-			return back{}, temporal.NewNonRetryableApplicationError(
-				fmt.Sprintf("the run wrote outside (%s, key %s, %s), and that was not undone: its checkpoints stay", e.Effect, e.Key, e.State), "RollbackRefused", nil)
+	view, err := a.threads.Wait(ctx, threadID)
+	if asked := view.Cancel != nil && view.Cancel.Mode == thread.CancelRollback; err == nil && !asked && view.Status != thread.StatusFinished {
+		if err = a.stop(ctx, threadID, Rollback, r.CancelledBy); err == nil {
+			view, err = a.threads.Wait(ctx, threadID)
 		}
 	}
-	if r.Before == "" && len(effects.Effects) == 0 {
-		return back{Stands: Idle, Fresh: true}, a.erase(ctx, threadID)
-	}
-	made, err := a.threads.History(ctx, thread.HistoryRequest{Thread: threadID})
-	if err != nil {
+	switch {
+	case err != nil:
 		return back{}, told(err)
+	case view.Status == thread.StatusFinished:
+		return back{Late: true}, nil
+	case view.Cancel == nil || !view.Cancel.Back:
+		return back{}, temporal.NewNonRetryableApplicationError(whyNotBack(view.Cancel), "RollbackRefused", nil)
 	}
-	var b back
+	return a.tookBack(ctx, threadID, r.Before)
+}
+
+// whyNotBack says why a run was not taken back.
+func whyNotBack(c *thread.CancelView) string {
+	switch {
+	case c == nil:
+		return "the run was ended in another way before it could be rolled back: its checkpoints stay"
+	case len(c.Left) > 0:
+		of := c.Left[0]
+		text := fmt.Sprintf("the run wrote outside (%s, key %s), and that was not undone: its checkpoints stay", of.Effect, of.Key)
+		if of.Reason != "" {
+			text += ": " + of.Reason
+		}
+		if others := len(c.Left) - 1 + c.More; others > 0 {
+			text += fmt.Sprintf(" (and %d more)", others)
+		}
+		return text
+	}
+	return "the run was not rolled back, its checkpoints stay: " + cmp.Or(c.Halted, c.Problem)
+}
+
+// tookBack is how a thread stands that was taken back to a checkpoint, "" for none, and the checkpoints that do not count any more.
+func (a *activities) tookBack(ctx context.Context, threadID, before string) (b back, err error) {
+	made, err := a.threads.History(ctx, thread.HistoryRequest{Thread: threadID})
+	if err != nil && !errors.Is(err, thread.ErrNotFound) {
+		return b, told(err)
+	}
 	for _, c := range made {
-		if c.Checkpoint == r.Before {
+		if c.Checkpoint == before {
 			break
 		}
 		b.Hidden = append(b.Hidden, c.Checkpoint)
 	}
-	state, err := a.threads.Update(ctx, thread.UpdateRequest{Graph: r.Start.Graph, Thread: threadID, Checkpoint: r.Before, AsNode: "__copy__", ID: "rollback " + r.ID})
-	if err != nil {
-		return back{}, told(err)
+	b.Stands = Idle
+	state, err := a.threads.State(ctx, thread.StateRequest{Thread: threadID})
+	if err == nil {
+		b.Stands = StandsOf(state)
+	} else if errors.Is(err, thread.ErrNotFound) {
+		err = nil
 	}
-	b.Stands = StandsOf(state)
-	return b, nil
+	return b, told(err)
 }
 
 // copy makes a thread that stands where another one stands, and returns how. One without a checkpoint leaves nothing to stand at.
@@ -357,6 +385,30 @@ func (a *activities) erase(ctx context.Context, threadID string) error {
 	}
 	return nil
 }
+
+// vacant waits until the server has deleted all that it was asked to delete of a thread, and reports whether it has: a run that has just
+// ended it keeps for some seconds, or for half a minute.
+func (a *activities) vacant(ctx context.Context, threadID string) (bool, error) {
+	ctx, done := atWork(ctx)
+	defer done()
+	within, stop := context.WithTimeout(ctx, vacantTime)
+	defer stop()
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		_, err := a.temporal.DescribeWorkflowExecution(within, threadID, "")
+		var missing *serviceerror.NotFound
+		if errors.As(err, &missing) {
+			return true, nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-within.Done():
+			return false, nil
+		}
+	}
+}
+
+// vacantTime is how long the first run of a thread waits for that.
+const vacantTime = 45 * time.Second
 
 // standing is the newest checkpoint of a thread, "" for none.
 func (a *activities) standing(ctx context.Context, threadID string) (string, error) {

@@ -57,7 +57,7 @@ func New(c client.Client, threads Threads, w worker.Registry, cfg Config) *Recor
 	w.RegisterWorkflowWithOptions(tellEnd, workflow.RegisterOptions{Name: webhookWorkflow})
 	a := &activities{threads: threads, temporal: c, cfg: cfg}
 	for name, do := range map[string]any{activityBegin: a.begin, activitySettle: a.settle, activityStop: a.stop,
-		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityStanding: a.standing,
+		activityRollback: a.rollback, activityErase: a.erase, activityCopy: a.copy, activityStanding: a.standing, activityVacant: a.vacant,
 		activityWebhook: a.webhook} {
 		w.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name})
 	}
@@ -179,8 +179,8 @@ func (r *Records) create(ctx context.Context, threadID string, p put) (t Thread,
 		if !errors.As(err, &already) && (!errors.As(err, &refused) || refused.Type() != errGone) {
 			break
 		}
-		// What an earlier thread of that id had is the server's to delete: this one keeps its states under another id.
-		reuse, begin.Under = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, threadID+"~"+uuid.NewString()
+		// What an earlier thread of that id had is the server's to delete, in its own time: until then this one has no states.
+		reuse, begin.Under, begin.Anew = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, threadID+"~"+uuid.NewString(), true
 	}
 	if err == nil {
 		r.makings.tell(threadID)

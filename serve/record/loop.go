@@ -9,6 +9,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"superstep.dev/thread"
 )
 
 // begun is how a run began.
@@ -28,8 +30,8 @@ type ending struct {
 type back struct {
 	Hidden []string `json:"hidden,omitempty"`
 	Stands string   `json:"stands"`
-	// Fresh says that nothing of the thread is left: it begins anew, under another id.
-	Fresh bool `json:"fresh,omitempty"`
+	// Late says that the run had ended by itself, with success: it stays.
+	Late bool `json:"late,omitempty"`
 }
 
 // brief are the options of activities that end soon. They are tried again for as long as it takes. Whoever has one tells that it still
@@ -60,7 +62,7 @@ func (k *keeper) run(ctx workflow.Context, id string) error {
 		e = ending{Status: Failed, Failure: failureOf(failed), Stands: Errors}
 	}
 	if r := k.thread.Run(id); r != nil && r.Cancel == Rollback && r.Place != "" {
-		e = k.rollBack(ctx, *r)
+		e = k.rollBack(ctx, r, e)
 	}
 	k.current = ""
 	k.after(ctx, k.over(ctx, id, e))
@@ -184,7 +186,13 @@ func (k *keeper) due(ctx workflow.Context, r *Run, cancelled func() bool) error 
 
 // begin invokes the thread. Whether an attempt of which nothing was heard has done so, the next one finds out.
 func (k *keeper) begin(ctx workflow.Context, id string, cancelled func() bool) (b begun, err error) {
+	if err := k.awaitVacant(ctx); err != nil {
+		return b, err
+	}
 	r := k.thread.Run(id)
+	if r == nil || cancelled() {
+		return b, temporal.NewCanceledError()
+	}
 	start, again := r.Start, r.Begins
 	start.Thread, r.Begins = k.thread.Under, true
 	within, stop := workflow.WithCancel(ctx)
@@ -203,15 +211,36 @@ func (k *keeper) begin(ctx workflow.Context, id string, cancelled func() bool) (
 	return b, err
 }
 
-// rollBack takes the thread back to where the run found it. Where that cannot be done the run stays, and says why.
-func (k *keeper) rollBack(ctx workflow.Context, r Run) ending {
-	var b back
-	r.Start.Thread = k.thread.Under
-	if err := workflow.ExecuteActivity(brief(ctx), activityRollback, r).Get(ctx, &b); err != nil {
-		return ending{Status: Interrupted, Failure: failureOf(err), Stands: Waits}
+// awaitVacant waits until the server has deleted the states of an earlier thread of that id, so that this one has its states, and its nodes
+// hear of it, under the same id. Where that takes too long it keeps another one.
+func (k *keeper) awaitVacant(ctx workflow.Context) error {
+	if !k.thread.Anew {
+		return nil
 	}
-	if b.Fresh {
-		k.thread.Under = k.thread.ID + "~" + r.ID
+	vacant := false
+	if err := workflow.ExecuteActivity(brief(ctx), activityVacant, k.thread.ID).Get(ctx, &vacant); err != nil {
+		return err
+	}
+	if k.thread.Anew && vacant {
+		k.thread.Under = k.thread.ID
+	}
+	k.thread.Anew = false
+	return nil
+}
+
+// rollBack takes the thread back to where the run found it. Where that cannot be done the run stays, and its failure says why; one that
+// had ended before stays as it ended.
+func (k *keeper) rollBack(ctx workflow.Context, r *Run, ended ending) ending {
+	var b back
+	of := Run{ID: r.ID, Before: r.Before, CancelledBy: r.CancelledBy, Start: thread.StartRequest{Thread: k.thread.Under}}
+	if err := workflow.ExecuteActivity(brief(ctx), activityRollback, of).Get(ctx, &b); err != nil {
+		return ending{Status: Failed, Failure: failureOf(err), Stands: Errors}
+	}
+	if b.Late {
+		if r := k.thread.Run(of.ID); r != nil {
+			r.Cancel = ""
+		}
+		return ended
 	}
 	k.thread.Hidden = append(k.thread.Hidden, b.Hidden...)
 	if over := len(k.thread.Hidden) - mostHidden; over > 0 {

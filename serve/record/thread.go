@@ -13,8 +13,11 @@ import (
 // Thread is a thread's record.
 type Thread struct {
 	ID string `json:"id"`
-	// Under is the id of the thread that has the states: the same, unless an earlier one of that id was deleted or taken back.
-	Under   string    `json:"under"`
+	// Under is the id of the thread that has the states: the same, unless an earlier one of that id was deleted and is still there.
+	Under string `json:"under"`
+	// Anew says that an earlier thread of that id was deleted, and that this one has no states yet: once the server has deleted the
+	// other's it has them under its own id.
+	Anew    bool      `json:"anew,omitempty"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
 	// Moved is when a run last ended or the state was updated from outside, or when the thread was made.

@@ -66,7 +66,7 @@ func (k *keeper) put(ctx workflow.Context, p put) (Thread, error) {
 	}
 	if c := p.Copy; p.Create && c != nil {
 		k.thread.Graph, k.thread.Assistant, k.thread.Hidden = c.Graph, c.Assistant, c.Hidden
-		k.thread.Origin, k.thread.Named = c.ID, c.Names()
+		k.thread.Origin, k.thread.Named, k.thread.Anew = c.ID, c.Names(), false
 		if err := workflow.ExecuteActivity(brief(ctx), activityCopy, c.Under, k.thread.Under, p.By).Get(ctx, &k.thread.Stands); err != nil {
 			k.thread.Deleted = true // nobody knows it yet
 			return k.told(), err
@@ -213,7 +213,7 @@ func (k *keeper) delete(ctx workflow.Context) (Thread, error) {
 
 func (k *keeper) note(ctx workflow.Context, n note) (Thread, error) {
 	k.updates++
-	k.thread.Stands, k.thread.Failure = n.Stands, nil
+	k.thread.Stands, k.thread.Failure, k.thread.Anew = n.Stands, nil, false
 	k.thread.Edits++
 	k.thread.Hidden = append(k.thread.Hidden, n.Hidden...)
 	k.changed(ctx)

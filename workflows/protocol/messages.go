@@ -226,6 +226,7 @@ type CancelMode = life.CancelMode
 const (
 	CancelKeep       = life.CancelKeep
 	CancelDrop       = life.CancelDrop
+	CancelRollback   = life.CancelRollback
 	CancelCompensate = life.CancelCompensate
 )
 
