@@ -233,6 +233,9 @@ func (e *Effect[P, R]) adapter() graphadapter.Effect {
 		}
 		out.Canonical = func(params pregel.Value) (pregel.Value, error) {
 			p, err := readProposed[P](params)
+			if err == nil {
+				err = jsonfit.Complete(params, reflect.TypeFor[P]())
+			}
 			if err != nil {
 				return nil, err
 			}

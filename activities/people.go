@@ -56,8 +56,8 @@ func (n *Nodes) Notify(ctx context.Context, notice approval.Notice) error {
 }
 
 // noGate says what to do about a worker that cannot verify anything.
-const noGate = "the worker that serves the graph has no gate to verify answers with: start it with the keys of those who " +
-	"sign them (WorkerConfig.Gate)"
+const noGate = "the worker that serves the graph has no keys to verify answers with: whoever runs it has to start it with " +
+	"--approval-keys FILE, the public keys of who approves (superstep signing-key NAME makes a pair)"
 
 // Verify is the activity that says which replies to approvals count, as things are now. What cannot be verified does not:
 // it fails only to be repeated on another worker.

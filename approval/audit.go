@@ -3,6 +3,7 @@ package approval
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"superstep.dev/internal/clip"
@@ -183,6 +184,9 @@ func (r Ruling) Lapsed(v Vote, question string, a Action) Entry {
 		KeyID: v.KeyID, Code: CodeLapsed, Reason: "it was given at " + stamp(v.At) + ", too long ago to count"}
 	if r.revokes(v) {
 		e.Code, e.Reason = CodeRevoked, "it was given at "+stamp(v.At)+" with a key that does not count any more"
+	}
+	if slices.Contains(r.Lost, v.Token) {
+		e.Code, e.Reason = CodePermission, "it was given at "+stamp(v.At)+" by somebody who may not approve it any more"
 	}
 	return e
 }

@@ -84,6 +84,8 @@ type Ruling struct {
 	ValidFor time.Duration `json:"valid_for,omitempty"`
 	// Revoked are the tokens' ids of earlier votes on the question whose keys do not count any more: see [Ruling.Standing].
 	Revoked []string `json:"revoked,omitempty"`
+	// Lost are those of earlier votes whose voters may not approve the action any more.
+	Lost []string `json:"lost,omitempty"`
 	// Params are the parameters of an edit that is allowed, in the form of [ReplyCheck.Proposed]: what is asked about next.
 	Params json.RawMessage `json:"params,omitempty"`
 	// Pause is why the run is to be paused when the reply counts, "" for not at all.
@@ -303,10 +305,10 @@ func (r Ruling) settle(ctx context.Context, err error) (Ruling, error) {
 }
 
 // Standing returns the votes that still count for a reply that the ruling is about, and those that lapsed: they were given too
-// long ago, or with a key that was revoked since. With them the approval would not count when it is to be used.
+// long ago, with a key that was revoked since, or by somebody who may not approve it any more. With them the approval would not count when it is to be used.
 func (r Ruling) Standing(votes []Vote) (standing, lapsed []Vote) {
 	for _, v := range votes {
-		if isOver(v.At, r.ValidFor, r.At) || r.revokes(v) {
+		if isOver(v.At, r.ValidFor, r.At) || r.revokes(v) || slices.Contains(r.Lost, v.Token) {
 			lapsed = append(lapsed, v)
 		} else {
 			standing = append(standing, v)

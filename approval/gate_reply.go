@@ -59,14 +59,18 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 		return refuse(CodeToolVersion, "version %s of %s was asked about, and it is version %s now: ask anew",
 			quote(c.Action.ToolVersion), c.Action.Tool, quote(now))
 	}
-	votes, err := g.signed(ctx, c.Votes, r)
-	if err != nil {
+	request := PolicyRequest{
+		Phase: PhaseAnswer, Thread: c.Thread, Graph: c.Graph, Node: c.Node, Action: c.Action, Verdict: c.Reply.Verdict,
+		Approver: approver, Requester: requester,
+	}
+	if request.Votes, err = g.signed(ctx, c.Votes, r); err != nil {
 		return err
 	}
-	if err := g.decide(ctx, r, PolicyRequest{
-		Phase: PhaseAnswer, Thread: c.Thread, Graph: c.Graph, Node: c.Node, Action: c.Action, Verdict: c.Reply.Verdict,
-		Approver: approver, Requester: requester, Votes: votes,
-	}); err != nil {
+	if request.Votes, err = g.stillAllowed(ctx, c, request, r); err != nil {
+		return err
+	}
+	votes := request.Votes
+	if err := g.decide(ctx, r, request); err != nil {
 		return err
 	}
 	standing, _ := r.Standing(votes) // somebody whose approval has lapsed may give it again
@@ -74,8 +78,8 @@ func (g *Gate) reply(ctx context.Context, c ReplyCheck, r *Ruling) error {
 	return checkVotes(approver.Name, standing)
 }
 
-const noKeys = "this worker has no keys to verify approvals with: configure its gate (WorkerConfig.Gate) with a keyring of " +
-	"package superstep.dev/approval/token"
+const noKeys = "this worker has no keys to verify approvals with: whoever runs it has to start it with --approval-keys FILE, the public keys " +
+	"of who approves (superstep signing-key NAME makes a pair)"
 
 // authenticate returns what a token claims when its signature is good, its key signs for the approver, it is valid now,
 // and whoever sends it says to be nobody else. It sets who the ruling is about, as far as that is proven.
@@ -204,7 +208,7 @@ func (g *Gate) Use(ctx context.Context, c UseCheck) (Ruling, error) {
 
 func (g *Gate) use(ctx context.Context, c UseCheck, r *Ruling) error {
 	if g == nil {
-		return refuse(CodeUnavailable, "this worker has no gate (WorkerConfig.Gate), so it does nothing that needs an approval")
+		return refuse(CodeUnavailable, "this worker checks no approvals, so it does nothing that needs one: whoever runs it has to start it with --approval-keys FILE")
 	}
 	if err := checkDecision(c); err != nil {
 		return err
@@ -238,12 +242,17 @@ func (g *Gate) use(ctx context.Context, c UseCheck, r *Ruling) error {
 	return checkValidity(c.Decision, r.ValidFor, r.At)
 }
 
+// everAsked are the people and groups who are asked, or would be when nobody has answered; none means that the policy says who.
+func (a Action) everAsked() []string {
+	if len(a.Approvers) == 0 {
+		return nil
+	}
+	return slices.Concat(a.Approvers, a.Escalate)
+}
+
 // voters checks everybody who approved, and that they are different people.
 func (g *Gate) voters(ctx context.Context, c UseCheck, r *Ruling, request PolicyRequest) error {
-	asked := c.Action.Approvers
-	if len(asked) > 0 {
-		asked = slices.Concat(asked, c.Action.Escalate)
-	}
+	asked := c.Action.everAsked()
 	r.Need = c.Action.Needs(0)
 	var names []string
 	for _, v := range c.Decision.Votes {
@@ -287,6 +296,36 @@ func (g *Gate) signed(ctx context.Context, votes []Vote, r *Ruling) (count []Vot
 		}
 	}
 	return count, nil
+}
+
+// stillAllowed returns the votes among those of a request that their voters could cast now, and sets which are lost. What is decided with a
+// vote that does not count would be refused right before it is done, when nobody is asked any more.
+func (g *Gate) stillAllowed(ctx context.Context, c ReplyCheck, request PolicyRequest, r *Ruling) (count []Vote, err error) {
+	for _, v := range request.Votes {
+		var refused *refusal
+		switch err := g.mayVote(ctx, c, request, v, r.At); {
+		case errors.As(err, &refused) && refused.code != CodeUnavailable:
+			r.Lost = append(r.Lost, v.Token)
+		case err != nil:
+			return nil, err
+		default:
+			count = append(count, v)
+		}
+	}
+	return count, nil
+}
+
+// mayVote checks that the voter of an earlier vote could cast it now.
+func (g *Gate) mayVote(ctx context.Context, c ReplyCheck, request PolicyRequest, v Vote, now time.Time) error {
+	voter, err := g.asked(ctx, v.By, c.Action.everAsked())
+	if err != nil {
+		return err
+	}
+	if err := g.checkPermissions(voter, c.Action); err != nil {
+		return err
+	}
+	request.Approver, request.Verdict = voter, v.Verdict
+	return g.decide(ctx, &Ruling{At: now}, request)
 }
 
 // checkKey checks that the key which a vote was signed with was the voter's and active then. That is asked now, since a key

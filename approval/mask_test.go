@@ -79,7 +79,7 @@ func TestDiffIsBounded(t *testing.T) {
 	require.True(t, more)
 }
 
-// TestProposed: other parameters are used in the tool's form, or spelled as what they replace.
+// TestProposed: other parameters are used in the tool's form. Without one, what a tool in Go would take for something else is refused.
 func TestProposed(t *testing.T) {
 	check := func(params string) approval.ReplyCheck {
 		return approval.ReplyCheck{
@@ -88,14 +88,23 @@ func TestProposed(t *testing.T) {
 		}
 	}
 	for params, want := range map[string]string{
-		`{"card": "2"}`: `{"card": "2"}`, // untouched
-		`{"CARD":"2","WHO":{"NAME":"b","n":9007199254740993}}`: `{"card":"2","who":{"Name":"b","n":9007199254740993}}`,
-		`{"list":[{"Pin":2},{"PIN":3,"KEY":4}],"Cvc":5}`:       `{"cvc":5,"list":[{"pin":2},{"key":4,"pin":3}]}`,
-		`[1]`: `[1]`,
+		`{"card": "2", "who":{"Name":"b","n":9007199254740993},"list":[], "more":1}`: "",
+		`[1]`:                             "",
+		`null`:                            "null is nothing to go on with",
+		`{"card": "2"}`:                   `"list" is missing`,
+		`{"CARD":"2","who":{},"list":[]}`: `the name "card" is spelled in other letter case`,
+		`{"card":"2","who":{"NAME":"b"},"list":[]}`:          `the name "Name" is spelled in other letter case`,
+		`{"card":"2","who":{},"list":[{"pin":3,"Pin":2}]}`:   `the name "pin" is spelled in other letter case`,
+		`{"card":"2","who":{},"list":[{"pin":3},{"KEY":4}]}`: `the name "key" is spelled in other letter case`,
+		`{"card":"2","who":{},"list":[],"Cvc":5}`:            `the name "cvc" is spelled in other letter case`,
 	} {
 		got, err := check(params).Proposed()
+		if want != "" {
+			require.ErrorContains(t, err, want, params)
+			continue
+		}
 		require.NoError(t, err)
-		require.Equal(t, want, string(got))
+		require.Equal(t, params, string(got))
 	}
 	c := check(`{"CARD":"2"}`)
 	c.Canonical = func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"card":"2","n":0}`), nil }

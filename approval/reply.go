@@ -74,15 +74,19 @@ func invalidReply(field, problem string) error {
 }
 
 // Proposed returns the parameters that an edit proposes in the form in which they are used: hashed, stored, shown and
-// masked. That is the tool's own form, or where nobody knows the tool, with names spelled as in the parameters that were
-// asked about and in Action.Secrets: a tool in Go reads {"CARD": ...} into a field "card". The error is an
-// [*InvalidError] that says why they do not fit. Other replies propose nothing.
+// masked. That is the tool's own form. Where nobody knows the tool they are taken as they are, unless they are null, a name of the
+// parameters that were asked about is missing, or a name there or in Action.Secrets is spelled in other letter case: a tool in Go
+// would read zero for what is missing, and {"CARD": ...} into a field "card". The error is an [*InvalidError] that says why they do
+// not fit. Other replies propose nothing.
 func (c ReplyCheck) Proposed() (json.RawMessage, error) {
 	switch {
 	case c.Reply.Verdict != VerdictEdit:
 		return nil, nil
 	case c.Canonical == nil:
-		return respelled(c.Reply.Params, c.Action.Params, c.Action.Secrets), nil
+		if problem := unlike(c.Reply.Params, c.Action.Params, c.Action.Secrets); problem != "" {
+			return nil, invalidReply("params", problem)
+		}
+		return c.Reply.Params, nil
 	}
 	params, err := c.Canonical(c.Reply.Params)
 	problem := ""
@@ -97,15 +101,18 @@ func (c ReplyCheck) Proposed() (json.RawMessage, error) {
 	return params, nil
 }
 
-// respelled returns params with the names of like and of the secrets where theirs differ by case only.
-func respelled(params, like json.RawMessage, secrets []string) json.RawMessage {
+// unlike says why params cannot stand in the place of like, empty for nothing.
+func unlike(params, like json.RawMessage, secrets []string) string {
 	value, err := decode(params)
 	if err != nil {
-		return params
+		return "" // Reply.Check says so
 	}
 	model, err := decode(orNull(like))
 	if err != nil {
 		model = nil
+	}
+	if value == nil && model != nil {
+		return "null is nothing to go on with: give all parameters"
 	}
 	var hidden [][]string
 	for _, secret := range secrets {
@@ -113,26 +120,32 @@ func respelled(params, like json.RawMessage, secrets []string) json.RawMessage {
 			hidden = append(hidden, names)
 		}
 	}
-	value, changed := spelled(value, model, hidden)
-	if !changed {
-		return params
+	if name := misspelled(value, model, hidden); name != "" {
+		return fmt.Sprintf("the name %s is spelled in other letter case", quote(name))
 	}
-	return encode(value)
+	given, isObject := value.(map[string]any)
+	asked, _ := model.(map[string]any)
+	for _, name := range sortedNames(asked) {
+		if _, has := given[name]; isObject && !has {
+			return fmt.Sprintf("%s is missing: give all parameters, with null for one that is to be empty", quote(name))
+		}
+	}
+	return ""
 }
 
-// spelled is a value with the names of model and of the secrets from here on, and whether that changed any.
-func spelled(value, model any, secrets [][]string) (out any, changed bool) {
+// misspelled returns a name of model, or of the secrets from here on, that value spells in other letter case; empty for none.
+func misspelled(value, model any, secrets [][]string) string {
 	switch value := value.(type) {
 	case map[string]any:
 		object, _ := model.(map[string]any)
-		out := make(map[string]any, len(value))
 		for _, name := range sortedNames(value) {
-			as := nameFor(name, object, secrets)
-			inner, respelled := spelled(value[name], object[as], below(secrets, as))
-			out[as] = inner
-			changed = changed || respelled || as != name
+			if as := nameFor(name, object, secrets); as != name {
+				return as
+			}
+			if found := misspelled(value[name], object[name], below(secrets, name)); found != "" {
+				return found
+			}
 		}
-		return out, changed
 	case []any:
 		list, _ := model.([]any)
 		for i := range value {
@@ -140,11 +153,12 @@ func spelled(value, model any, secrets [][]string) (out any, changed bool) {
 			if len(list) > 0 {
 				like = list[min(i, len(list)-1)]
 			}
-			inner, respelled := spelled(value[i], like, below(secrets, indexName(i)))
-			value[i], changed = inner, changed || respelled
+			if found := misspelled(value[i], like, below(secrets, indexName(i))); found != "" {
+				return found
+			}
 		}
 	}
-	return value, changed
+	return ""
 }
 
 // nameFor is how the model or a secret spells a name.

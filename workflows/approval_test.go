@@ -80,7 +80,7 @@ func TestApprovalWithoutAGate(t *testing.T) {
 	r.start(thread, protocol.GraphInput{Graph: "payment", Input: input(`{}`)})
 	q := r.asks(thread, 1).Questions[0]
 	_, err := r.update(thread, replied(t, thread, q, "ann", approves))
-	if codeOf(t, err) != approval.CodeUnavailable || !strings.Contains(err.Error(), "WorkerConfig.Gate") {
+	if codeOf(t, err) != approval.CodeUnavailable || !strings.Contains(err.Error(), "--approval-keys FILE") {
 		t.Errorf("without a gate: %v", err)
 	}
 	r.asks(thread, 1)

@@ -186,7 +186,7 @@ func (r reader) controlRule(n *yaml.Node) (*controlRule, error) {
 		"op": func(n *yaml.Node) error { return words(r, n, &out.ops, approval.Ops...) },
 	}, fieldReaders{
 		"by":          func(n *yaml.Node) error { return r.names(n, &out.who) },
-		"permissions": func(n *yaml.Node) error { return r.names(n, &out.permissions) },
+		"permissions": func(n *yaml.Node) error { return r.anyNames(n, &out.permissions) },
 	})
 }
 

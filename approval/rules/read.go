@@ -138,7 +138,7 @@ func (r reader) names(n *yaml.Node, out *[]string) error {
 		list = n.Content
 	}
 	if len(list) == 0 {
-		return r.fail(n, "the list is empty: leave it out, or name some")
+		return r.fail(n, "the list is empty, which would match nothing: leave it out to match all, or name some")
 	}
 	for _, item := range list {
 		var name string
@@ -148,6 +148,14 @@ func (r reader) names(n *yaml.Node, out *[]string) error {
 		*out = append(*out, name)
 	}
 	return nil
+}
+
+// anyNames reads one name or a list of them, which may be empty: of what somebody has, or needs, none is an answer.
+func (r reader) anyNames(n *yaml.Node, out *[]string) error {
+	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+		return nil
+	}
+	return r.names(n, out)
 }
 
 // words reads names of which every one is known.

@@ -127,7 +127,7 @@ func (r reader) approvalRule(n *yaml.Node) (*approvalRule, error) {
 		"need":      func(n *yaml.Node) error { return r.count(n, approval.MaxQuorum, &out.need) },
 		"valid_for": func(n *yaml.Node) error { return r.duration(n, &out.validFor) },
 		"separate":  func(n *yaml.Node) error { return r.flag(n, &out.separate) },
-		"limit":     func(n *yaml.Node) error { return r.names(n, &out.limits) },
+		"limit":     func(n *yaml.Node) error { return r.anyNames(n, &out.limits) },
 		"pause":     func(n *yaml.Node) error { return r.text(n, approval.MaxSummary, &out.pause) },
 		"approvers": func(n *yaml.Node) error { return r.names(n, &out.who) },
 	})
@@ -204,12 +204,12 @@ func (r reader) holders(n *yaml.Node, into map[string]holder, memberOf bool) err
 		}
 		h := holder{node: key, reader: r}
 		known := fieldReaders{
-			"permissions": func(n *yaml.Node) error { return r.names(n, &h.permissions) },
+			"permissions": func(n *yaml.Node) error { return r.anyNames(n, &h.permissions) },
 			"limits":      func(n *yaml.Node) error { return r.limits(n, &h.limits) },
 		}
 		if memberOf {
-			known["groups"] = func(n *yaml.Node) error { return r.names(n, &h.groups) }
-			known["roles"] = func(n *yaml.Node) error { return r.names(n, &h.roles) }
+			known["groups"] = func(n *yaml.Node) error { return r.anyNames(n, &h.groups) }
+			known["roles"] = func(n *yaml.Node) error { return r.anyNames(n, &h.roles) }
 		}
 		// "finance:" without a value is a group that has nothing of its own.
 		if value.Tag != "!!null" {

@@ -90,3 +90,20 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// TestEmptyListsOfWhatSomebodyHas: nobody is in no groups by mistake, and the other rules hold.
+func TestEmptyListsOfWhatSomebodyHas(t *testing.T) {
+	book, err := rules.Parse("r.yaml", []byte(`
+people:
+  ann: {groups: [], roles: [], permissions: []}
+  bob: {groups: [ops]}
+groups: {ops: {permissions: []}}
+rules: [{allow: all, limit: [], approvers: bob}]
+control: [{allow: any, permissions: []}]`))
+	require.NoError(t, err)
+	ann, err := book.Person(t.Context(), "ann")
+	require.NoError(t, err)
+	require.Empty(t, ann.Groups)
+	_, err = rules.Parse("r.yaml", []byte("rules: [{allow: all, approvers: []}]"))
+	require.ErrorContains(t, err, "the list is empty")
+}

@@ -82,7 +82,7 @@ func (a *approving) use(ctx context.Context, action approval.Action, d approval.
 	refused := &NotAllowedError{Graph: i.Graph, Node: i.Node, Thread: i.Thread, Question: d.Question, Tool: action.Tool,
 		Code: approval.CodeUnavailable}
 	if a.t.env.Use == nil {
-		refused.Reason = "this process has no gate to ask: give its worker one (WorkerConfig.Gate)"
+		refused.Reason = "this worker checks no approvals: whoever runs it has to start it with --approval-keys FILE"
 		return false, refused
 	}
 	asking, cancel := context.WithTimeout(ctx, gateTimeout)

@@ -264,3 +264,40 @@ func TestQuestion(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, pay.ID, v.ID)
 }
+
+// TestAnApprovalWithoutAWorker: what is asked is seen, and an approval by signal is kept for the next worker.
+func TestAnApprovalWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	signer, gate := signing(t)
+	b := superstep.NewStateGraph[rig.Counter]("unattended")
+	b.AddNode("pay", func(ctx context.Context, s rig.Counter) (rig.Counter, error) {
+		d, err := superstep.Approve(ctx, approval.Action{Tool: "pay", Summary: "Pay somebody.", Params: json.RawMessage(`{"amount":1}`)})
+		if err != nil {
+			return s, err
+		}
+		return rig.Appending(string(d.Verdict))(ctx, s)
+	})
+	b.AddEdge(superstep.Start, "pay")
+	g := b.MustCompile()
+	s := rig.NewServer(t)
+	config := superstep.WorkerConfig{Graphs: []superstep.Runnable{g}, Gate: gate}
+	stop := s.WorkWith(config)
+	th := g.Thread(s.Client, s.Queue)
+	asks, err := th.Invoke(t.Context(), rig.Counter{})
+	require.NoError(t, err)
+	stop()
+	q, err := s.Question(t.Context(), th.ID(), "")
+	require.NoError(t, err)
+	require.Equal(t, asks.Questions[0].ID, q.ID)
+	require.Equal(t, asks.Questions[0].Approval.Digest, q.Approval.Digest)
+	signed, err := signer.Sign(approval.Claims{ID: q.ID, Thread: th.ID(), Question: q.ID, Approver: "ann", Digest: q.Approval.Digest,
+		ParamsHash: q.Approval.ParamsHash, IssuedAt: time.Now(), ExpiresAt: time.Now().Add(10 * time.Minute)})
+	require.NoError(t, err)
+	_, err = s.Resume(t.Context(), thread.ResumeRequest{Thread: th.ID(), Question: q.ID, Value: json.RawMessage(`{"verdict":"approve"}`),
+		Token: signed, Signal: true})
+	require.NoError(t, err)
+	s.WorkWith(config)
+	result, err := th.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, thread.StatusFinished, result.Status)
+}

@@ -19,8 +19,8 @@ import (
 	"superstep.dev/thread"
 )
 
-// TestSecretsUnderOtherNames: a tool in Go reads {"CARD": ...} into its field card, so it is what card is: hidden, and
-// asked about and used under that name.
+// TestSecretsUnderOtherNames: a tool in Go reads {"CARD": ...} into its field card, so such a proposal is refused, as is one with a name
+// that the tool does not know, or without one that it needs. No refusal tells the secret.
 func TestSecretsUnderOtherNames(t *testing.T) {
 	for name, runtime := range gatedRuntimes {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,11 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 				"a name that the tool does not know": `{"amount":200,"cart":"` + secret + `"}`,
 				"a secret in the wrong place":        `{"amount":"` + secret + `","card":"1"}`,
 				"a number for a text":                `{"amount":200,"card":49290000}`,
-				"what was asked about, spelled anew": `{"AMOUNT":250.0,"CARD":"4929"}`,
+				"names in other letter case":         `{"AMOUNT":200,"CARD":"` + secret + `"}`,
+				"a name that is missing":             `{"card":"` + secret + `"}`,
+				"null":                               `null`,
+				"null for a number":                  `{"amount":null,"card":"` + secret + `"}`,
+				"what was asked about":               `{"amount":250.0,"card":"4929"}`,
 			} {
 				_, err = th.Edit(t.Context(), q.ID, json.RawMessage(params), as(q, "ann"))
 				require.Equal(t, approval.CodeBadReply, refusedFor(err), "%s: %v", about, err)
@@ -57,7 +61,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 				require.NotContains(t, err.Error(), "4929")
 			}
 
-			result, err = th.Edit(t.Context(), q.ID, json.RawMessage(`{"AMOUNT":200,"CARD":"`+secret+`"}`), as(q, "ann"))
+			result, err = th.Edit(t.Context(), q.ID, json.RawMessage(`{"amount":200,"card":"`+secret+`"}`), as(q, "ann"))
 			require.NoError(t, err)
 			q = result.Questions[0]
 			require.JSONEq(t, `{"amount":200,"card":"***"}`, string(q.Approval.Params))

@@ -218,6 +218,37 @@ func TestVotesOfAStolenKeyWhileTheyAreTooFew(t *testing.T) {
 	})
 }
 
+// TestVotesOfSomebodyWhoMayNotAnyMore: a voter who lost the permission, or is asked no more, makes no quorum, and the run waits on.
+func TestVotesOfSomebodyWhoMayNotAnyMore(t *testing.T) {
+	for name, as := range map[string]approval.Person{
+		"without the permission": {Name: "ann", Groups: []string{"finance"}},
+		"out of the group":       {Name: "ann", Permissions: []string{"refund.write"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBothDated(t, func(d *dated) {
+				shape := d.shape
+				d.shape = func(a *approval.Action) { shape(a); a.Quorum = 2 }
+				q := d.asks()
+				_, err := d.votes(q, "ann")
+				require.NoError(d.t, err)
+				ann := d.staff["ann"]
+				d.staff["ann"] = as
+				result, err := d.votes(q, "bob")
+				require.NoError(d.t, err)
+				require.Equal(d.t, thread.StatusWaiting, result.Status)
+				require.Equal(d.t, q.ID, result.Questions[0].ID, "the question stays")
+				require.Len(d.t, result.Questions[0].Approval.Votes, 1)
+				d.staff["ann"] = ann
+				result, err = d.votes(q, "ann")
+				require.NoError(d.t, err)
+				require.Equal(d.t, thread.StatusFinished, result.Status)
+				require.Len(d.t, d.paid, 1)
+				require.Contains(d.t, audited(d.t, d.thread), approval.KindLapsed)
+			})
+		})
+	}
+}
+
 // quoteState is what a buyer knows.
 type quoteState struct {
 	Did superstep.List[string] `json:"did"`
