@@ -4,7 +4,9 @@ package calendar
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,12 +14,25 @@ import (
 // field is what a field of a schedule is made of: numbers, names, *, ranges, steps and lists.
 var field = regexp.MustCompile(`^[0-9A-Za-z*,/-]{1,100}$`)
 
-// Expressions are a schedule of five fields (minute, hour, day of the month, month, day of the week) as the server takes it. A day is due
-// when it fits the day of the month or that of the week, if both are given: that is how cron reads it, and the server does not.
+// named are schedules with a name.
+var named = map[string]string{
+	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}
+
+// Expressions are a schedule as the server takes it: one of five fields (minute, hour, day of the month, month, day of the week), with
+// the second as a sixth, or @hourly, @daily, @midnight, @weekly, @monthly, @yearly or @annually. A day is due when it fits the day of
+// the month or that of the week, if both are given: that is how cron reads it, and the server does not.
 func Expressions(schedule string) ([]string, error) {
 	f := strings.Fields(schedule)
-	if len(f) != 5 {
-		return nil, fmt.Errorf("%q has %d fields, and minute, hour, day of the month, month and day of the week are five", Clip(schedule), len(f))
+	if len(f) == 1 {
+		if fields, ok := named[strings.ToLower(f[0])]; ok {
+			f = strings.Fields(fields)
+		}
+	}
+	if len(f) != 5 && len(f) != 6 {
+		return nil, fmt.Errorf("%q has %d fields, and minute, hour, day of the month, month and day of the week are five, "+
+			"with the second behind them six; %s are whole schedules", Clip(schedule), len(f), strings.Join(slices.Sorted(maps.Keys(named)), ", "))
 	}
 	for i, one := range f {
 		if one == "?" {
@@ -27,11 +42,19 @@ func Expressions(schedule string) ([]string, error) {
 		}
 	}
 	if f[2] == "*" || f[4] == "*" {
-		return []string{strings.Join(f, " ")}, nil
+		return []string{inOrder(f)}, nil
 	}
 	month, week := append([]string(nil), f...), append([]string(nil), f...)
 	month[4], week[2] = "*", "*"
-	return []string{strings.Join(month, " "), strings.Join(week, " ")}, nil
+	return []string{inOrder(month), inOrder(week)}, nil
+}
+
+// inOrder joins fields as the server reads them: it takes a second as the first of seven, of which the last is the year.
+func inOrder(f []string) string {
+	if len(f) == 6 {
+		return strings.Join(append([]string{f[5]}, f[:5]...), " ") + " *"
+	}
+	return strings.Join(f, " ")
 }
 
 // Clip bounds what of a text an error repeats.
