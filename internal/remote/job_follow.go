@@ -171,23 +171,32 @@ func (c *Jobs) jobItem(info *workflowpb.WorkflowExecutionInfo) thread.JobItem {
 	return item
 }
 
-// jobQuestions are the open questions of a job and of its attempts; none when the namespace does not index questions.
+// jobQuestions are the open questions of a job and of its attempts; none when the namespace does not index questions. Some servers
+// ignore letter case in prefixes, so each id is compared again.
 func (c *Jobs) jobQuestions(ctx context.Context, id string) ([]thread.InboxItem, error) {
 	has, err := c.hasAttributes(ctx)
 	if err != nil || !has.Inbox {
 		return nil, err
 	}
-	reply, err := c.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+	request := &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: c.cfg.Namespace, PageSize: mostInbox,
 		Query: fmt.Sprintf("%s AND (WorkflowId = %s OR WorkflowId STARTS_WITH %s)", asksPeople,
 			quotedInQuery(job.WorkflowID(id)), quotedInQuery(job.WorkflowID(id)+"/")),
-	})
-	if err != nil {
-		return nil, c.explain(err, "", job.WorkflowID(id))
 	}
 	var out []thread.InboxItem
-	for _, info := range reply.GetExecutions() {
-		out = append(out, c.inboxItems(info)...)
+	for asking := 0; ; {
+		reply, err := c.temporal.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, c.explain(err, "", job.WorkflowID(id))
+		}
+		for _, info := range reply.GetExecutions() {
+			if job.Of(info.GetExecution().GetWorkflowId()) == id && asking < mostInbox {
+				asking++
+				out = append(out, c.inboxItems(info)...)
+			}
+		}
+		if request.NextPageToken = reply.GetNextPageToken(); len(request.NextPageToken) == 0 || asking == mostInbox {
+			return out, nil
+		}
 	}
-	return out, nil
 }

@@ -214,6 +214,14 @@ func TestJobsAndInbox(t *testing.T) {
 	s := newSteered(t)
 	id := s.submit(job.Job{Goal: "ask", Policy: job.Policy{Approve: "first"}})
 	s.until(id, "approving")
+	// The server of these tests finds both by a prefix of either: it ignores letter case.
+	other := s.submit(job.Job{ID: strings.ToUpper(id), Goal: "ask", Policy: job.Policy{Approve: "first"}})
+	s.until(other, "approving")
+	require.Eventually(t, func() bool {
+		v, err := s.Job(t.Context(), other)
+		require.NoError(t, err)
+		return len(v.Waiting) == 1 && v.Waiting[0].Job == other
+	}, 2*time.Minute, 50*time.Millisecond)
 	waiting := func() (v thread.JobView) {
 		require.Eventually(t, func() bool {
 			var err error
