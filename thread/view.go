@@ -3,6 +3,8 @@ package thread
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"superstep.dev/graphadapter"
@@ -46,6 +48,8 @@ type View struct {
 	Paused *PauseView `json:"paused,omitempty"`
 	// Cancel is how the run was cancelled, also while it undoes its effects; nil for one that was not, or plainly.
 	Cancel *CancelView `json:"cancel,omitempty"`
+	// Attempts are the tasks under way that are not at their first attempt.
+	Attempts []AttemptView `json:"attempts,omitempty"`
 	// Problem is why a run makes no progress although nothing failed: no worker serves its graph, workers get lost, a storage is away.
 	Problem string    `json:"problem,omitempty"`
 	Started time.Time `json:"started"`
@@ -62,6 +66,18 @@ type View struct {
 
 // Rests reports whether the run is open and has nothing under way: one that failed may be held.
 func (v View) Rests() bool { return v.Held || v.Status.Rests() }
+
+// AttemptView is a task under way of which an attempt has failed, or was lost with its worker.
+type AttemptView struct {
+	// Node runs, at superstep Step.
+	Node string `json:"node"`
+	Step int    `json:"step"`
+	// Attempt is the attempt that runs or comes next, from 2 on, and Error why the one before failed.
+	Attempt int    `json:"attempt"`
+	Error   string `json:"error,omitempty"`
+	// RetryAt is when the attempt begins, or began, by the server's clock; zero when it does not wait for a time.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+}
 
 // WaitView is one task's wait for an event.
 type WaitView struct {
@@ -125,6 +141,10 @@ const (
 	ProgressOK      = "ok"
 	ProgressFailed  = "failed"
 	ProgressWaiting = "waiting"
+	// ProgressRetrying: an attempt failed, or was lost with its worker; Attempt is the next one, and RetryAt when it begins.
+	ProgressRetrying = "retrying"
+	// ProgressWorking: the task is under way for Duration by now.
+	ProgressWorking = "working"
 )
 
 // Progress is one line of a followed run.
@@ -143,8 +163,27 @@ type Progress struct {
 	// Event is what the task waits for, when that is no person.
 	Event string `json:"event,omitempty"`
 	Error string `json:"error,omitempty"`
+	// RetryAt is when the attempt of ProgressRetrying begins, by the server's clock; zero for at once.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	// Send says that a Send made the task. Of is how many tasks of the node were made so for the superstep, 0 when that is
+	// not known.
+	Send bool `json:"send,omitempty"`
+	Of   int  `json:"of,omitempty"`
+	// Done counts, for ProgressWorking without a node, the tasks that ended in the activity under way: each is reported once
+	// the activity has ended.
+	Done int `json:"done,omitempty"`
 	// Task is the key of the task, as live.Emission names it. The JSON of a progress leaves it out.
 	Task string `json:"-"`
+}
+
+// RootStep is the superstep of the thread's own graph in which the task runs: of a task of a subgraph, that of the node that runs the
+// subgraph.
+func (p Progress) RootStep() int {
+	first, _, _ := strings.Cut(p.Task[strings.IndexByte(p.Task, '!')+1:], "/")
+	if step, err := strconv.Atoi(first); err == nil {
+		return step
+	}
+	return p.Step
 }
 
 // Status is where a thread stands. Each has one cause: a run that somebody paused is not one that failed, and one that

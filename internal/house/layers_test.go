@@ -154,6 +154,7 @@ var arrows = []arrow{
 	{from: "thread/secret/endpoint", ours: []string{"thread/secret", "internal/hosts"}, theirs: append([]string{"google.golang.org/protobuf/..."}, temporal...)},
 	{from: "internal/nearest", theirs: []string{"github.com/agnivade/levenshtein"}},
 	{from: "message", ours: []string{"thread", "internal/jsonfit", "graphadapter/pregel"}},
+	{from: "internal/follow", ours: []string{"thread", "internal/history"}},
 	{from: "internal/tape", ours: []string{"thread", "graphadapter", "graphadapter/pregel", "graphadapter/stream"}},
 	{
 		from: "internal/runtime",
@@ -162,7 +163,7 @@ var arrows = []arrow{
 	{from: "internal/memory", ours: []string{"thread", "internal/runtime", "internal/tape", "graphadapter/...", "workflows/protocol", "approval"}, theirs: []string{"github.com/google/uuid"}},
 	{
 		from:   "internal/remote",
-		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/archive", "internal/attributes", "internal/calendar", "internal/clip", "internal/codec", "internal/history", "internal/jsonfit", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
+		ours:   []string{"thread/...", "internal/runtime", "internal/tape", "internal/acked", "internal/archive", "internal/attributes", "internal/calendar", "internal/clip", "internal/codec", "internal/follow", "internal/history", "internal/jsonfit", "internal/tracing", "graphadapter/...", "workflows/...", "approval", "job"},
 		theirs: append([]string{"github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/sync/errgroup", "google.golang.org/grpc", "google.golang.org/protobuf/..."}, temporal...),
 	},
 	{from: "internal/guard", ours: []string{"graphadapter", "graphadapter/taskrun"}},
@@ -198,7 +199,7 @@ var arrows = []arrow{
 	{from: "serve/access", ours: []string{"internal/files"}, theirs: []string{"github.com/MicahParks/keyfunc/v3", "github.com/golang-jwt/jwt/v5", "golang.org/x/time/rate"}},
 	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/hosts", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/...", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight"}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
-	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "job/leader", "thread/...", "cli/screen", "serve", "serve/access", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
+	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "job/leader", "thread/...", "cli/screen", "cli/keyuse", "serve", "serve/access", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.
 	{from: "test/processes/...", ours: []string{"test/processes/...", "internal/testserver"}, theirs: anything},
 	{from: "examples/internal/approver", ours: anything, theirs: anything},

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/follow"
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
@@ -27,11 +28,38 @@ func (c *Threads) Follow(ctx context.Context, since thread.View, on func(thread.
 	if since.RunID == last.runID || since.RunID != "" && c.continues(ctx, last, since.RunID) {
 		from, behind = since.RunID, since.Events
 	}
-	return c.follow(ctx, last, from, behind, func(s history.Step) {
-		for _, p := range progressOf(s) {
-			on(p)
-		}
-	})
+	report := follow.New(progressOf, on)
+	stop := report.Watch(ctx, tasksUnderWay(c.reader, threadID))
+	defer stop()
+	return c.follow(ctx, last, from, behind, report.Step)
+}
+
+// tasksUnderWay asks the server about the tasks under way of a thread, and a worker about the nodes of a segment.
+func tasksUnderWay(c *reader, threadID string) follow.Server {
+	return follow.Server{
+		UnderWay: func(ctx context.Context) ([]history.Attempt, error) {
+			now, err := c.theLastRun(ctx, threadID)
+			if err != nil || !now.open {
+				return nil, err
+			}
+			return history.Attempts(c.cfg.DataConverter, now.described.GetPendingActivities()), nil
+		},
+		Named: func(ctx context.Context, p thread.Progress) (all []thread.Progress) {
+			now, err := c.theLastRun(ctx, threadID)
+			if err != nil {
+				return nil
+			}
+			state, err := c.stateAsked(ctx, now)
+			if err != nil {
+				return nil
+			}
+			for _, node := range state.Running {
+				p.Step, p.Node = state.Snapshot.Step+1, node
+				all = append(all, p)
+			}
+			return all
+		},
+	}
 }
 
 // continues reports whether a thread's last run is one that an earlier one was continued as.

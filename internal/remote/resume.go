@@ -264,8 +264,8 @@ func (c *reader) Question(ctx context.Context, threadID, id string) (thread.Ques
 		_, err := c.notAsking(ctx, last, thread.ResumeRequest{Thread: threadID, Question: id})
 		return thread.QuestionView{}, err
 	}
-	var reply protocol.QuestionReply
-	if err := c.query(ctx, last, protocol.QueryQuestion, &reply, id); err != nil {
+	reply, err := questionAsked(ctx, c, last, id)
+	if err != nil {
 		return thread.QuestionView{}, err
 	}
 	var all thread.View
@@ -285,6 +285,32 @@ func (c *reader) Question(ctx context.Context, threadID, id string) (thread.Ques
 		}
 	}
 	return v, nil
+}
+
+// questionAsked asks a worker, not for long, and without one reads the run's history. That has no votes and no answers: a question that
+// is not open there is one of which nobody can tell now.
+func questionAsked(ctx context.Context, c *reader, last *lastRun, id string) (reply protocol.QuestionReply, err error) {
+	probe, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if err = c.somebodyPolls(probe, last.graph, last.queue); err == nil {
+		err = c.query(probe, last, protocol.QueryQuestion, &reply, id)
+	}
+	if ctx.Err() != nil || !unanswered(err) {
+		return reply, err
+	}
+	state, unread := c.stateTold(ctx, last)
+	if unread != nil {
+		return reply, err
+	}
+	reply.State = state
+	found := runtime.Matching(state.Questions, id)
+	if len(found) == 0 {
+		return reply, err
+	}
+	if at := slices.IndexFunc(state.Questions, func(q pregel.OpenQuestion) bool { return q.ID == found[0] }); len(found) == 1 {
+		reply.Question = &state.Questions[at]
+	}
+	return reply, nil
 }
 
 // questionGiven is the view of a question that is not open.

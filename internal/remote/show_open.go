@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/internal/history"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
@@ -109,6 +110,7 @@ func (c *reader) addOpen(ctx context.Context, last *lastRun, v *thread.View) err
 	if err != nil { // Problem says so; what the server's index has is known
 		listed := c.listed(last.described.GetWorkflowExecutionInfo())
 		v.Status, v.Nodes, v.Paused, v.Held = listed.Status, listed.Nodes, listed.Paused, listed.Held
+		v.Attempts = attempts(c, last)
 		return nil
 	}
 	if large {
@@ -121,10 +123,22 @@ func (c *reader) addOpen(ctx context.Context, last *lastRun, v *thread.View) err
 // addTo adds what an open run says of itself, and what its tasks under way have stored.
 func (c *reader) addTo(v *thread.View, last *lastRun, state protocol.State) {
 	addState(v, state)
+	v.Attempts = attempts(c, last)
 	v.Effects = newestEffects(v.Effects, c.effectsUnderWay(last))
 	if v.Cancel != nil {
 		v.Cancel.Waits = c.settling(last)
 	}
+}
+
+// attempts are the tasks under way that are not at their first attempt.
+func attempts(c *reader, last *lastRun) []thread.AttemptView {
+	var out []thread.AttemptView
+	for _, a := range history.Attempts(c.cfg.DataConverter, last.described.GetPendingActivities()) {
+		if a.Number > 1 && a.Node != "" {
+			out = append(out, thread.AttemptView{Node: a.Node, Step: a.Step, Attempt: a.Number, Error: a.Failed, RetryAt: a.RetryAt})
+		}
+	}
+	return out
 }
 
 // problemOf is what an error says on the screen of a thread, without the command that shows that screen again.

@@ -171,3 +171,83 @@ func TestFollowATaskThatIsGivenBack(t *testing.T) {
 		})
 	}
 }
+
+// TestFollowingRetries: who follows a run hears of an attempt that failed while the task waits for the next one, and show has it too.
+func TestFollowingRetries(t *testing.T) {
+	for _, name := range []string{"sync", "async"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int32
+			b := superstep.NewStateGraph[rig.Counter]("follows_retries")
+			b.AddNode("charge", func(_ context.Context, s rig.Counter) (rig.Counter, error) {
+				if calls.Add(1) == 1 {
+					return s, errors.New("the bank is closed")
+				}
+				return s, nil
+			}, superstep.WithRetry(superstep.RetryPolicy{MaxAttempts: 3, InitialInterval: 7 * time.Second, NoJitter: true}))
+			b.AddEdge(superstep.Start, "charge")
+			g := b.MustCompile(rig.Modes[name]...)
+			s := rig.NewServer(t)
+			s.Work(g)
+			_, err := s.Start(t.Context(), thread.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+			require.NoError(t, err)
+			var told []thread.Progress
+			var shown thread.View
+			v, err := s.Follow(t.Context(), thread.View{Thread: s.Queue}, func(p thread.Progress) {
+				if p.State == thread.ProgressRetrying {
+					told = append(told, p)
+					shown, err = s.Show(t.Context(), s.Queue)
+					assert.NoError(t, err)
+				}
+			})
+			require.NoError(t, err)
+			assert.Equal(t, thread.StatusFinished, v.Status)
+			require.Len(t, told, 1, "each attempt once")
+			assert.Equal(t, 2, told[0].Attempt)
+			assert.Equal(t, "charge", told[0].Node)
+			assert.Equal(t, 1, told[0].Step)
+			assert.Contains(t, told[0].Error, "the bank is closed")
+			assert.WithinDuration(t, time.Now(), told[0].RetryAt, time.Minute)
+			require.Len(t, shown.Attempts, 1)
+			assert.Equal(t, 2, shown.Attempts[0].Attempt)
+			assert.Contains(t, shown.Attempts[0].Error, "the bank is closed")
+			assert.True(t, told[0].RetryAt.Equal(shown.Attempts[0].RetryAt))
+		})
+	}
+}
+
+// TestFollowingSends: each task of a Send says of how many it is one.
+func TestFollowingSends(t *testing.T) {
+	for name, opts := range rig.Modes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const parts = 5
+			b := superstep.NewStateGraph[rig.Counter]("follows_sends")
+			b.AddNode("split", func(_ context.Context, s rig.Counter) (rig.Counter, error) { return s, nil })
+			superstep.AddInputNode(b, "load", func(context.Context, int) (superstep.Command[rig.Counter], error) {
+				return superstep.Command[rig.Counter]{}, nil
+			})
+			b.AddEdge(superstep.Start, "split")
+			b.AddConditionalEdges("split", func(_ context.Context, s rig.Counter) ([]superstep.Target, error) {
+				return superstep.SendEach("load", []int{1, 2, 3, 4, 5}), nil
+			}, "load")
+			g := b.MustCompile(opts...)
+			s := rig.NewServer(t)
+			s.Work(g)
+			_, err := s.Start(t.Context(), thread.StartRequest{Graph: g.Name(), Thread: s.Queue, Input: []byte(`{}`)})
+			require.NoError(t, err)
+			loads := 0
+			_, err = s.Follow(t.Context(), thread.View{Thread: s.Queue}, func(p thread.Progress) {
+				if p.State == thread.ProgressOK {
+					assert.Equal(t, p.Node == "load", p.Send)
+					if p.Send {
+						loads++
+						assert.Equal(t, parts, p.Of)
+					}
+				}
+			})
+			require.NoError(t, err)
+			assert.Equal(t, parts, loads)
+		})
+	}
+}
