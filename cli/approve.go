@@ -39,7 +39,7 @@ func (a answers) replyCommand(verdict approval.Verdict) *cobra.Command {
 			flags.StringVar(&f.proof.token, "token", "", "`TOKEN` that proves it (SUPERSTEP_TOKEN)")
 			flags.StringVar(&f.ID, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
 			flags.StringVar(&f.proof.key, "key", "", "private key `FILE` to make a token with ("+envSigningKey+")")
-			registerFollow(flags, &f.follow)
+			a.registerFollow(flags, &f.follow)
 		},
 		run: func(ctx context.Context, args []string) error {
 			f.Thread, f.Question = args[0], args[1]
@@ -118,8 +118,19 @@ func (a answers) sendReply(ctx context.Context, svc service, f *replyFlags) (thr
 	if f.By, f.Token, err = a.proof(f.proof, func(who string) approval.Claims { return answerClaims(v, who) }); err != nil {
 		return thread.ResumeReply{}, nil, err
 	}
-	reply, err := svc.Resume(ctx, f.ResumeRequest)
+	reply, err := a.sendOrStore(ctx, svc, f)
 	return reply, v.Others, err
+}
+
+// sendOrStore sends a reply. Without a worker it is stored, for the first one to check: the id that both have lets it count once.
+func (a answers) sendOrStore(ctx context.Context, svc service, f *replyFlags) (thread.ResumeReply, error) {
+	f.ID = cmp.Or(f.ID, a.newThread("answer"))
+	reply, err := svc.Resume(ctx, f.ResumeRequest)
+	if !errors.Is(err, thread.ErrNoWorker) {
+		return reply, err
+	}
+	f.Signal = true
+	return svc.Resume(ctx, f.ResumeRequest)
 }
 
 // answerClaims are those of somebody who answers an approval as it is asked now. The signer says for how long.
@@ -148,6 +159,9 @@ func (a answers) showCounted(reply thread.ResumeReply, f *replyFlags, others []t
 	who, what, node := screen.By(reply.By), screen.Clean(reply.Question), screen.Clean(cmp.Or(reply.Node, "the run"))
 	next = nextOf(f.Thread, standing(reply.Paused), others)
 	switch {
+	case f.Signal:
+		a.Printf("stored    %s; no worker is there to check it: one that comes does, while the token is valid, and show lists it if it does not count\n", what)
+		return []string{"show", f.Thread}
 	case reply.Repeated:
 		a.Printf("repeated  %s  it was taken before, under the same id\n", what)
 	case f.Verdict == approval.VerdictApprove && reply.Votes < reply.Need:

@@ -71,7 +71,7 @@ func (a control) retryCommand() *cobra.Command {
 		name: "retry",
 		flags: func(flags *pflag.FlagSet) {
 			f.register(flags, true)
-			registerFollow(flags, &follow)
+			a.registerFollow(flags, &follow)
 		},
 		run: func(ctx context.Context, args []string) (err error) {
 			req := thread.RetryRequest{Thread: args[0], Reason: f.reason}

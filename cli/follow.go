@@ -12,23 +12,35 @@ import (
 )
 
 // registerFollow adds --follow to a command that makes a run go on.
-func registerFollow(flags *pflag.FlagSet, follow *bool) {
+func (a *app) registerFollow(flags *pflag.FlagSet, follow *bool) {
 	flags.BoolVar(follow, "follow", false, "show the run until it waits or ends")
+	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "with --follow: a line for each task of a Send, not their count")
 }
 
 // follow shows a run until it waits, stops or ends, and ends the command with the code of that. named says that the
 // thread's id was made here, so that the user has not seen it yet.
 func (a *app) follow(ctx context.Context, svc service, since thread.View, named bool) error {
-	thread := since.Thread
+	return a.followFrom(ctx, svc, since, named, 0)
+}
+
+// followFrom is follow without the lines of supersteps before one.
+func (a *app) followFrom(ctx context.Context, svc service, since thread.View, named bool, first int) error {
+	id := since.Thread
 	if named && !a.JSON() {
-		a.Printf("thread  %s\n", screen.Clean(thread))
+		a.Printf("thread  %s\n", screen.Clean(id))
 	}
 	shown := a.Followed()
-	stop := a.listen(ctx, thread, shown)
-	view, err := svc.Follow(ctx, since, shown.Show)
+	show := func(p thread.Progress) {
+		if p.Step == 0 || p.RootStep() >= first {
+			shown.Show(p)
+		}
+	}
+	stop := a.listen(ctx, id, shown)
+	view, err := svc.Follow(ctx, since, show)
 	stop()
+	shown.Close()
 	if err != nil {
-		return interrupted(ctx, err, "no longer following; run "+thread+" goes on. Look: "+a.commandLine("show", thread))
+		return interrupted(ctx, err, "no longer following; run "+id+" goes on. Look: "+a.commandLine("show", id))
 	}
 	a.ShowLine(view, func() {
 		a.showEnd(view)
@@ -58,7 +70,6 @@ func (a *app) listen(ctx context.Context, thread string, shown *screen.Followed)
 	return func() {
 		cancel()
 		<-done
-		shown.Close()
 	}
 }
 

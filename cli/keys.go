@@ -12,11 +12,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/converter"
 
+	"superstep.dev/cli/keyuse"
 	"superstep.dev/cli/screen"
 	"superstep.dev/thread/secret"
 	"superstep.dev/thread/secret/endpoint"
@@ -106,6 +109,9 @@ func (a sealing) keysFile() (string, error) {
 type keysView struct {
 	Place string    `json:"place"`
 	Keys  []keyItem `json:"keys"`
+	// Kept is the file as it was before a key was removed, and Needed the open runs that need that key; empty of other commands.
+	Kept   string       `json:"kept,omitempty"`
+	Needed *keyuse.Uses `json:"needed,omitempty"`
 }
 
 // keyItem is one key. Its state is writes, reads, or next for one that will write.
@@ -140,6 +146,12 @@ func (a sealing) show(v keysView) {
 			t.Row(k.ID, k.State, k.Made.Format(time.RFC3339), k.From.Format(time.RFC3339))
 		}
 		t.Print("  ")
+		if v.Needed != nil && v.Needed.Runs > 0 {
+			a.Printf("%s\n", screen.Clean(neededBy(*v.Needed)))
+		}
+		if v.Kept != "" {
+			a.Printf("kept  %s: with the key that was removed; remove it when nobody needs the key any more\n", screen.Clean(v.Kept))
+		}
 	})
 }
 
@@ -190,6 +202,7 @@ func (a sealing) listCommand() *cobra.Command {
 type rotateFlags struct {
 	id, drop string
 	in       time.Duration
+	yes      bool
 }
 
 // rotateIn is how long a new key only reads, unless somebody says otherwise: longer than it takes every process to read it, from a
@@ -204,12 +217,13 @@ func (a sealing) rotateCommand() *cobra.Command {
 			flags.StringVar(&f.id, "id", "", "`ID` of the new key (default: the day and some letters)")
 			flags.DurationVar(&f.in, "in", rotateIn, "`TIME` from now on at which the new key begins to write")
 			flags.StringVar(&f.drop, "drop", "", "remove the key of that `ID` in place of making one")
+			flags.BoolVar(&f.yes, "yes", false, "with --drop: remove it, whatever needs it")
 		},
-		run: func(context.Context, []string) error { return a.rotate(f) },
+		run: func(ctx context.Context, _ []string) error { return a.rotate(ctx, f) },
 	})
 }
 
-func (a sealing) rotate(f rotateFlags) error {
+func (a sealing) rotate(ctx context.Context, f rotateFlags) error {
 	file, err := a.keysFile()
 	switch {
 	case err != nil:
@@ -218,12 +232,13 @@ func (a sealing) rotate(f rotateFlags) error {
 		return usagef("--in %v is in the past", f.in)
 	case f.drop != "" && f.id != "":
 		return usagef("--drop and --id exclude each other")
+	case f.yes && f.drop == "":
+		return usagef("--yes goes with --drop")
+	case f.drop != "":
+		return a.drop(ctx, file, f)
 	}
 	now := a.Now()
 	ring, err := changeKeys(file, func(ring secret.Ring) (secret.Ring, error) {
-		if f.drop != "" {
-			return ring.Without(f.drop, now)
-		}
 		ring, _, err := ring.Rotate(f.id, now, now.Add(f.in))
 		return ring, err
 	})
@@ -232,6 +247,77 @@ func (a sealing) rotate(f rotateFlags) error {
 	}
 	a.show(keysViewOf(file, ring, now))
 	return nil
+}
+
+// drop removes a key once the user has confirmed that, knowing which open runs need it, and keeps the file as it was.
+func (a sealing) drop(ctx context.Context, file string, f rotateFlags) error {
+	now := a.Now()
+	keys, err := secret.File(file, secret.Options{})
+	if err == nil {
+		_, err = keys.Ring().Without(f.drop, now)
+	}
+	if err != nil {
+		return wrongUse(err)
+	}
+	uses, looked := a.keyUses(ctx, f.drop)
+	if !f.yes {
+		return usagef("%s; without the key nobody can read what is encrypted with it, and such a run stands still: say --yes to remove it",
+			unconfirmed(f.drop, uses, looked))
+	}
+	kept, v := "", keysView{}
+	ring, err := changeKeys(file, func(ring secret.Ring) (secret.Ring, error) {
+		left, err := ring.Without(f.drop, now)
+		if err == nil {
+			kept = file + ".before-" + now.UTC().Format("20060102T150405Z")
+			err = writeNew(kept, ring.Text(), 0o600)
+		}
+		return left, err
+	})
+	if err != nil {
+		return err
+	}
+	if v = keysViewOf(file, ring, now); looked == nil {
+		v.Needed = &uses
+	}
+	v.Kept = kept
+	a.show(v)
+	return nil
+}
+
+// keyUses returns the open runs that need a key. The error says why nobody could look.
+func (a sealing) keyUses(ctx context.Context, key string) (uses keyuse.Uses, err error) {
+	opts, err := a.clientOptions()
+	if err != nil {
+		return uses, err
+	}
+	opts.Logger = silentLogger()
+	c, err := a.backend.dial(ctx, opts)
+	if err != nil {
+		return uses, err
+	}
+	defer c.Close()
+	return a.backend.keyUses(ctx, c, cmp.Or(opts.Namespace, client.DefaultNamespace), key)
+}
+
+// unconfirmed says which open runs need a key, or that nobody could look.
+func unconfirmed(key string, uses keyuse.Uses, err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("nobody could look which open runs need the key %s (%v)", quoted(key), err)
+	case uses.Runs == 0:
+		return fmt.Sprintf("none of %s needs the key %s, but what the server keeps of runs that are over may",
+			english.Plural(uses.Looked, "open run", ""), quoted(key))
+	}
+	return neededBy(uses)
+}
+
+// neededBy names the open runs that need a key.
+func neededBy(uses keyuse.Uses) string {
+	text := english.Plural(uses.Runs, "open run needs", "open runs need") + " the key: " + screen.List(uses.Threads)
+	if more := uses.Runs - len(uses.Threads); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // changeKeys replaces a key file as a whole.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
+	"superstep.dev/cli/keyuse"
 	"superstep.dev/thread/secret"
 )
 
@@ -18,6 +21,10 @@ import (
 func keysLine(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	a, out, errs := testApp(t, &script{replies: map[string]reply{}}, "")
+	a.backend.keyUses = func(_ context.Context, _ client.Client, namespace, key string) (keyuse.Uses, error) {
+		require.Equal(t, "default one", namespace+" "+key)
+		return keyuse.Uses{Looked: 3, Runs: 2, Threads: []string{"r-1", "r-2"}}, nil
+	}
 	code = a.run(t.Context(), args)
 	return code, out.String(), errs.String()
 }
@@ -55,10 +62,22 @@ func TestKeysFromFirstToLast(t *testing.T) {
 	line(ExitUsage, "keys", "rotate", "--drop", "one")
 	line(ExitUsage, "keys", "rotate", "--drop", "none")
 	require.Contains(t, line(ExitOK, "keys", "rotate", "--id", "three", "--in", "0s"), "three  writes")
-	require.NotContains(t, line(ExitOK, "keys", "rotate", "--drop", "one"), "one  ")
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, line(ExitUsage, "keys", "rotate", "--drop", "one"), "2 open runs need the key: r-1, r-2; ", "it asks")
+	same, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, whole, same, "and changes nothing")
+	dropped := line(ExitOK, "keys", "rotate", "--drop", "one", "--yes")
+	require.NotContains(t, dropped, "one  ")
+	require.Contains(t, dropped, "2 open runs need the key")
 	left, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
-	require.Len(t, left, 1, "nothing is left beside the file")
+	require.Len(t, left, 2, "nothing else is left beside the file than what it was before")
+	kept, err := os.ReadFile(file + ".before-20260301T120000Z")
+	require.NoError(t, err)
+	require.Equal(t, whole, kept)
+	line(ExitUsage, "keys", "rotate", "--yes")
 	for _, text := range [][]byte{before, after.Ring().Text()} {
 		require.NotContains(t, screens.String(), keyOf(t, text)[:8])
 	}

@@ -42,6 +42,9 @@ func (a answers) showQuestion(v thread.QuestionView) {
 	a.questionFacts(v).Print("")
 	if v.Approval != nil {
 		a.showAction(*v.Approval)
+	} else if len(v.Schema) > 0 {
+		a.showAsked(v.Value)
+		a.showAnswer(v.Schema)
 	}
 	if len(v.Others) > 0 {
 		a.Printf("\nalso open\n")
@@ -78,6 +81,27 @@ func (a answers) questionFacts(v thread.QuestionView) *screen.Table {
 		t.Fact("hash", ap.ParamsHash)
 	}
 	return t
+}
+
+// showAsked shows what is asked when that is more than a text: an unclear write with its parameters, say.
+func (a answers) showAsked(value json.RawMessage) {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(value, &object) == nil && len(object) > 1 {
+		a.Printf("\nabout\n")
+		a.Exactly(value)
+	}
+}
+
+// showAnswer shows the schema of the answers that a question takes, and before it the meaning of each choice.
+func (a answers) showAnswer(schema json.RawMessage) {
+	if meant := screen.Meanings(schema); len(meant) > 0 {
+		a.Printf("\nchoices\n")
+		for _, text := range meant {
+			a.Printf("  %s\n", screen.Clean(text))
+		}
+	}
+	a.Printf("\nanswer\n")
+	a.Exactly(schema)
 }
 
 // riskFact says how much harm the action can do, and whether it can be undone.

@@ -41,7 +41,7 @@ func (a answers) resumeCommand() *cobra.Command {
 			flags.StringVar(&f.ID, "id", "", "`ID` of this answer, to repeat it safely (default: a new one)")
 			f.proof.register(flags, false)
 			flags.BoolVar(&f.Signal, "signal", false, "store the answer without waiting for a worker to check it")
-			registerFollow(flags, &f.follow)
+			a.registerFollow(flags, &f.follow)
 		},
 		run: func(ctx context.Context, args []string) error {
 			f.Thread, f.Question = args[0], args[1]

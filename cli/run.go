@@ -42,7 +42,7 @@ func (a runs) runCommand() *cobra.Command {
 		flags: func(flags *pflag.FlagSet) {
 			f.given = flags.Changed
 			f.registerFirst(flags)
-			registerFollow(flags, &f.follow)
+			a.registerFollow(flags, &f.follow)
 			f.proof.register(flags, true)
 			flags.StringVar(&f.Checkpoint, "from-checkpoint", "", "begin at `CHECKPOINT` of the thread's history, on a branch of its own")
 			flags.StringVar(&f.context, "context", "", "`JSON`, @FILE, or - that every node of this run can read; at most 64 KiB")
@@ -202,7 +202,7 @@ func (a runs) forkCommand() *cobra.Command {
 			flags.StringVar(&req.As, "as", "", "`ID` of a new thread for the branch")
 			flags.BoolVar(&req.Copy, "copy", false, "leave the new thread where THREAD stood, its questions open; nothing runs")
 			proof.register(flags, true)
-			registerFollow(flags, &follow)
+			a.registerFollow(flags, &follow)
 		},
 		run: func(ctx context.Context, args []string) error {
 			req.Thread, req.Checkpoint, req.Reason = args[0], args[1], proof.reason

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"superstep.dev"
+	"superstep.dev/cli/keyuse"
 	"superstep.dev/cli/screen"
 )
 
@@ -28,6 +29,7 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 	a.newThread = func(graph string) string { return graph + "-x7k2mq9h" }
 	a.userName = func() string { return "ann" }
 	a.backend.dial, a.backend.announced, a.backend.folder, a.backend.announcedLive = s.dial, nil, nil, nil
+	a.backend.keyUses = func(context.Context, client.Client, string, string) (keyuse.Uses, error) { return keyuse.Uses{}, nil }
 	a.backend.service = func(client.Client, superstep.ClientConfig) (service, error) { return s, nil }
 	return a, stdout, stderr
 }

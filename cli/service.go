@@ -16,6 +16,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/approval"
+	"superstep.dev/cli/keyuse"
 	"superstep.dev/cli/screen"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/announced"
@@ -85,6 +86,8 @@ type backend struct {
 	dial      func(ctx context.Context, opts client.Options) (client.Client, error)
 	service   func(c client.Client, cfg superstep.ClientConfig) (service, error)
 	newWorker func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error)
+	// keyUses returns the open runs of a namespace that need a key.
+	keyUses func(ctx context.Context, c client.Client, namespace, key string) (keyuse.Uses, error)
 	// announced opens the storage that a namespace names; nil asks none.
 	announced func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error)
 	// folder is one that a namespace names under a key, "" for none; nil asks nobody.
@@ -101,6 +104,7 @@ func temporalBackend() backend {
 		newWorker: func(c client.Client, cfg superstep.WorkerConfig) (taskRunner, error) {
 			return superstep.NewWorker(c, cfg)
 		},
+		keyUses: keyuse.OpenRuns,
 		announced: func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error) {
 			return storage.Announced(ctx, c, namespace, storage.Options{})
 		},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,18 +22,81 @@ import (
 type looks struct{ *app }
 
 func (a looks) showCommand() *cobra.Command {
+	var (
+		follow bool
+		from   string
+	)
 	return a.build(command{
-		name:  "show",
-		flags: a.archived,
+		name: "show",
+		flags: func(flags *pflag.FlagSet) {
+			a.archived(flags)
+			a.registerFollow(flags, &follow)
+			flags.StringVar(&from, "from", "", "with --follow: from this `STEP` on, 1 for all of the newest run (default: from now)")
+		},
 		run: func(ctx context.Context, args []string) error {
+			first, err := a.checkFollow(follow, from)
+			if err != nil {
+				return err
+			}
+			if follow {
+				return a.withService(ctx, func(svc service) error { return a.followThread(ctx, svc, args[0], first) })
+			}
 			return call(ctx, a.app, func(svc service) (thread.View, error) { return svc.Show(ctx, args[0]) }, a.showThread)
 		},
 	})
 }
 
+// checkFollow returns the superstep from which a run is to be followed, 0 for now.
+func (a looks) checkFollow(follow bool, from string) (first int, err error) {
+	switch {
+	case !follow && from != "":
+		return 0, usagef("--from is for show --follow")
+	case !follow && a.Verbose:
+		return 0, usagef("--verbose is for show --follow")
+	case follow && a.conn.archive != "":
+		return 0, usagef("--follow is for runs on a server: what is archived goes on nowhere")
+	case from == "" || from == "now":
+		return 0, nil
+	case from == "start":
+		return 1, nil
+	}
+	if first, err = strconv.Atoi(from); err != nil || first < 1 {
+		return 0, usagef("--from %s is no superstep: it is a number from 1 on, start or now", quoted(from))
+	}
+	return first, nil
+}
+
+// followThread follows a run that anybody started. What it waits for already is shown at once.
+func (a looks) followThread(ctx context.Context, svc service, id string, first int) error {
+	view, err := svc.Show(ctx, id)
+	if err != nil {
+		return err
+	}
+	if first > 0 {
+		return a.followFrom(ctx, svc, thread.View{Thread: id}, false, first)
+	}
+	if !a.JSON() {
+		a.showQuestions(view.Questions)
+		a.showAttempts(view)
+	}
+	return a.follow(ctx, svc, view, false)
+}
+
+// showAttempts shows the tasks under way of which an attempt has failed.
+func (a looks) showAttempts(view thread.View) {
+	screen.Section(a.Screen, view.Attempts, func(t thread.AttemptView) screen.Row {
+		next := "under way"
+		if wait := t.RetryAt.Sub(a.Now()); wait > 0 {
+			next = a.Moment(t.RetryAt) + ", in " + screen.Duration(wait)
+		}
+		return screen.Row{t.Node, t.Step, t.Attempt, next, t.Error}
+	}, "RETRIES", "STEP", "ATTEMPT", "BEGINS", "FAILED BEFORE")
+}
+
 func (a looks) showThread(view thread.View) {
 	a.Printf("%s  %s\n", screen.Clean(view.Thread), a.Status(string(view.Status)))
 	a.threadFacts(view).Print("")
+	a.showAttempts(view)
 	a.showQuestions(view.Questions)
 	a.showInbox(view)
 	screen.Section(a.Screen, view.Effects, effectRow, "KEY", "EFFECT", "STATE", "ATTEMPTS", "RECEIPT", "EVIDENCE")

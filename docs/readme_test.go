@@ -114,6 +114,7 @@ var elsewhere = map[string]string{
 	"superstep keys list --keys prod.keys":                                                            "../test/e2e/keys_test.go",
 	"superstep keys rotate --keys prod.keys --in 0s --id prod-2":                                      "../test/e2e/keys_test.go",
 	"superstep keys rotate --keys prod.keys --drop prod-1":                                            "../test/e2e/keys_test.go",
+	"superstep keys rotate --keys prod.keys --drop prod-1 --yes":                                      "../test/e2e/keys_test.go",
 	"superstep keys serve --keys prod.keys --origin http://localhost:8233":                            "../test/e2e/keys_test.go",
 	`superstep store put users.42 preferences --value '{"city":"Berlin","age":33}'`:                   "../test/e2e/store_test.go",
 	`superstep store get users.42 preferences`:                                                        "../test/e2e/store_test.go",

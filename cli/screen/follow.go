@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"superstep.dev/thread"
@@ -22,6 +23,8 @@ type Followed struct {
 	screen     *Screen
 	step, node int // widths
 	live       emitted
+	sends      counted
+	order      order
 }
 
 // The widths that most graphs need.
@@ -38,18 +41,22 @@ func (s *Followed) Show(p thread.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.screen.ShowLine(p, func() {
+		s.comes(p)
 		p.Notes = s.live.rest(p)
-		s.line(p)
+		if !s.count(p) {
+			s.line(p)
+		}
 	})
 }
 
 func (s *Followed) line(p thread.Progress) {
-	state, tail, worth := describe(p)
+	state, tail, worth := s.screen.describe(p)
 	if !worth {
 		return
 	}
-	step, node := fmt.Sprint(p.Step), Clean(p.Node)
+	step, node := placeOf(p), Clean(p.Node)
 	s.endMessage()
+	s.showCounted()
 	head := s.head(step, node)
 	inline, below := splitNotes(p.Notes)
 	line := head + s.screen.Status(fmt.Sprintf("%-*s", stateWidth, state)) + "   " + join(inline, tail)
@@ -64,11 +71,45 @@ func (s *Followed) line(p thread.Progress) {
 func (s *Followed) head(step, node string) string {
 	s.step = max(s.step, len(step))
 	s.node = max(s.node, utf8.RuneCountInString(node))
-	return fmt.Sprintf("step %-*s  %-*s  ", s.step, step, s.node, node)
+	word := "step"
+	if step == "" {
+		word = "    "
+	}
+	return fmt.Sprintf("%s %-*s  %-*s  ", word, s.step, step, s.node, node)
+}
+
+// placeOf is the superstep of a task: "2.1" in a subgraph that a task of superstep 2 runs, empty when it is not known.
+func placeOf(p thread.Progress) string {
+	if p.Task != "" && p.Node != "" {
+		step, _ := stepAndNode(p.Task)
+		return step
+	}
+	if p.Step == 0 {
+		return ""
+	}
+	return fmt.Sprint(p.Step)
+}
+
+// retrying describes a task's next attempt, and why the one before failed.
+func (s *Screen) retrying(p thread.Progress) string {
+	text := fmt.Sprintf("attempt %d", p.Attempt)
+	if wait := p.RetryAt.Sub(s.Now()); wait > 0 {
+		text += " in " + Duration(wait) + ", at " + p.RetryAt.In(s.Now().Location()).Format(time.TimeOnly)
+	}
+	return text + Colon(p.Error)
+}
+
+// working describes a task that is under way for long.
+func working(p thread.Progress) string {
+	text := "for " + Duration(p.Duration)
+	if p.Done > 0 && p.Node == "" {
+		text += fmt.Sprintf(", %d tasks done", p.Done)
+	}
+	return text
 }
 
 // describe returns the state column and what follows it.
-func describe(p thread.Progress) (state, tail string, worth bool) {
+func (s *Screen) describe(p thread.Progress) (state, tail string, worth bool) {
 	switch p.State {
 	case thread.ProgressOK:
 		return fmt.Sprintf("ok%6s", Duration(p.Duration)), arrow(p.Next), true
@@ -85,6 +126,10 @@ func describe(p thread.Progress) (state, tail string, worth bool) {
 	case thread.ProgressStarted:
 		// A first start is followed by its end; a later one explains why the run took so long.
 		return "started", fmt.Sprintf("attempt %d", p.Attempt), p.Attempt > 1
+	case thread.ProgressRetrying:
+		return p.State, s.retrying(p), true
+	case thread.ProgressWorking:
+		return p.State, working(p), true
 	default:
 		return Clean(p.State), Clean(p.Error), true
 	}

@@ -38,6 +38,13 @@ type emitting struct {
 func (s *Followed) Live(e live.Emission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.holds(e) {
+		s.emit(e)
+	}
+}
+
+// emit shows one emission.
+func (s *Followed) emit(e live.Emission) {
 	t := s.live.tasks[e.Task]
 	if t == nil {
 		if t = (&emitting{}); s.live.tasks == nil {
@@ -156,13 +163,18 @@ func (s *Followed) endMessage() {
 func (s *Followed) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.release()
 	s.endMessage()
+	s.showCounted()
 }
 
-// stepAndNode are what the key of a task says: "2/agent", or within a subgraph "2/team|1/agent".
+// stepAndNode are what the key of a task says: step 2 of "2/agent", step 2.1 of "2/team|1/agent" within a subgraph.
 func stepAndNode(key string) (step, node string) {
-	last := key[strings.LastIndexByte(key, '|')+1:]
-	step, path, _ := strings.Cut(last[strings.IndexByte(last, '!')+1:], "/")
-	node, _, _ = strings.Cut(path, ":")
-	return Clean(step), Clean(node)
+	var steps []string
+	for place := range strings.SplitSeq(key[strings.IndexByte(key, '!')+1:], "|") {
+		number, path, _ := strings.Cut(place, "/")
+		steps = append(steps, number)
+		node, _, _ = strings.Cut(path, ":")
+	}
+	return Clean(strings.Join(steps, ".")), Clean(node)
 }

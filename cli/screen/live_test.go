@@ -101,7 +101,7 @@ func emissionOf(t *testing.T, line string) live.Emission {
 
 // TestStepAndNode reads the keys of tasks.
 func TestStepAndNode(t *testing.T) {
-	for key, want := range map[string]string{"1/say": "1 say", "3/write:2": "3 write", "2/team|14/agent": "14 agent", "b2!2/team|1/agent:0": "1 agent", "b2!7/x": "7 x", "": " "} {
+	for key, want := range map[string]string{"1/say": "1 say", "3/write:2": "3 write", "2/team|14/agent": "2.14 agent", "b2!2/team|1/agent:0": "2.1 agent", "b2!7/x": "7 x", "": " "} {
 		step, node := stepAndNode(key)
 		require.Equal(t, want, step+" "+node, key)
 	}

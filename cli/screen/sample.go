@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -77,4 +78,33 @@ func encoded(v any) json.RawMessage {
 		return json.RawMessage(anyAnswer)
 	}
 	return text
+}
+
+// Meanings returns, for each field of an answer of which there are a few choices, the choices and what they mean. A choice is not in a
+// field when the answer itself is one.
+func Meanings(schema json.RawMessage) []string {
+	s := &jsonschema.Schema{}
+	if json.Unmarshal(schema, s) != nil {
+		return nil
+	}
+	var out []string
+	meaning := func(name string, s *jsonschema.Schema) {
+		if s == nil || len(s.Enum) == 0 {
+			return
+		}
+		choices := make([]string, len(s.Enum))
+		for i, choice := range s.Enum {
+			choices[i] = strings.Trim(string(encoded(choice)), `"`)
+		}
+		text := name + strings.Join(choices, ", ")
+		if s.Description != "" {
+			text += ": " + s.Description
+		}
+		out = append(out, text)
+	}
+	meaning("", s)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		meaning(name+"  ", s.Properties[name])
+	}
+	return out
 }

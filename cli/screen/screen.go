@@ -29,6 +29,8 @@ type Screen struct {
 	Format string
 	// Colours says that the screen is a terminal that shows them.
 	Colours bool
+	// Verbose asks for a line for each task of a Send; otherwise a followed run counts them.
+	Verbose bool
 	// Now is the clock that times are shown by, in the reader's time zone.
 	Now func() time.Time
 
@@ -116,7 +118,7 @@ var colours = map[string]string{
 	"finished": Green, "committed": Green, "ok": Green,
 	"waiting": Yellow, "waiting_event": Yellow, "drained": Yellow, "paused": Yellow, "stopped": Yellow, "unknown": Yellow, "intent": Yellow,
 	"failed": Red, "timed_out": Red, "out_of_budget": Red, "terminated": Red, "execution_error": Red,
-	"running": Cyan, "started": Cyan, "cancelled": Grey, "compensated": Grey, "replaced": Grey, "not_kept": Grey,
+	"running": Cyan, "started": Cyan, "working": Cyan, "retrying": Yellow, "cancelled": Grey, "compensated": Grey, "replaced": Grey, "not_kept": Grey,
 }
 
 // Status gives text the colour of the word that it begins with, on a terminal: "failed, held open" is red.

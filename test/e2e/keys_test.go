@@ -88,5 +88,15 @@ func TestKeysOnTheCommandLine(t *testing.T) {
 	r.exits(0, r.superstep("update", id, "--values", `{"note":"`+marker+`-2"}`, "--keys", file))
 	require.Contains(t, r.exits(0, r.superstep("state", id, "--keys", file)).stdout, marker+"-2")
 	require.Contains(t, r.exits(2, r.begunWith("keys", "rotate", "--keys", file, "--drop", "prod-2").end()).stderr, "prod-2 writes")
-	require.NotContains(t, r.keys(file, "keys rotate --keys prod.keys --drop prod-1"), "prod-1")
+	asked := r.exits(2, r.superstep("keys", "rotate", "--keys", file, "--drop", "prod-1"))
+	require.Contains(t, asked.stderr, "needs the key: "+id, "the run that waits began with it")
+	require.Contains(t, asked.stderr, "--yes")
+	require.Contains(t, r.exits(0, r.begunWith("keys", "list", "--keys", file).end()).stdout, "prod-1", "nothing has changed")
+	dropped := r.exits(0, r.superstep("keys", "rotate", "--keys", file, "--drop", "prod-1", "--yes")).stdout
+	require.NotContains(t, dropped, "prod-1  ")
+	require.Contains(t, dropped, id)
+	kept, err := filepath.Glob(file + ".before-*")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	require.Contains(t, r.exits(0, r.superstep("state", id, "--keys", kept[0])).stdout, marker+"-2", "the old file reads it all")
 }
