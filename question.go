@@ -37,8 +37,10 @@ func WithAnswerSchema(schema string) CallOption {
 // A question and the schema of its answer have at most 1,536 KiB as JSON: one that nobody could be shown fails the node with
 // a [QuestionTooLargeError] when it is asked.
 //
-// Several questions in one node, one after the other or in parallel [Go]s, are each answered by their own id. A
-// question is known by its order in the node, or by [WithKey].
+// Several questions in one node, one after the other or in parallel, are each answered by their own id. An answer is for what was asked: the
+// node gets it when it asks a question of the same text and schema again, in whatever order, and equal questions of a node are
+// told apart by their order, or by [WithKey]. A question that has changed is asked anew, so compute it from the state or in a [Task]: one
+// with the time of day in it would be asked for ever.
 func Interrupt[A any](ctx context.Context, question any, opts ...CallOption) (A, error) {
 	var zero A
 	t, ok := taskrun.TaskFrom(ctx)
@@ -157,7 +159,7 @@ func (e *EventTimeoutError) ErrorType() string { return "EventTimeout" }
 // restarts, WaitEvent returns an [*EventTimeoutError]; 0 waits without an end. A name has at most 256 bytes.
 //
 // The JSON schema of T is recorded, and an event that does not have it is refused when it is sent, as for [Interrupt]. A
-// wait is known by its order among the node's questions and waits, or by [WithKey].
+// wait is known by its event, and among the node's waits for that event by its order, or by [WithKey].
 func WaitEvent[T any](ctx context.Context, name string, timeout time.Duration, opts ...CallOption) (T, error) {
 	var zero T
 	t, ok := taskrun.TaskFrom(ctx)
@@ -220,7 +222,7 @@ type NotAllowedError = taskrun.NotAllowedError
 //
 // Tool is the node's name unless the action says so, and Requester who started the run. For a write prefer
 // [Effect].Approval: it is checked right before the call, and the ledger says by which decision it was made. An approval
-// is known by its order among those of the node, or by [WithKey].
+// is known by its action, or by [WithKey]; an action of the same Tool where another one was asked about is that one, which has changed.
 func Approve(ctx context.Context, action approval.Action, opts ...CallOption) (approval.Decision, error) {
 	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {

@@ -66,6 +66,9 @@ func callOptionsOf(opts []CallOption, takes ...string) (o callOptions, err error
 // its order among the tasks of that name, or by [WithKey]. Tasks, effects and questions inside call are numbered by
 // themselves.
 //
+// The order says which call is which only on the goroutine that runs the node. A Task without a key that a goroutine of the node's own
+// calls is not remembered, which the log says: it is called again whenever the node runs again. Give it a key, or start it with [Go].
+//
 // On Temporal the result is stored before Task returns (durability sync).
 func Task[R any](ctx context.Context, name string, call func(context.Context) (R, error), opts ...CallOption) (R, error) {
 	t, o, err := taskOf(ctx, name, opts)
@@ -212,7 +215,8 @@ type ConflictError = ledger.ConflictError
 
 // WithKey names a call or a question within its node, where otherwise its position among those of the same name does.
 // Use it when the order of calls depends on something that may change: a loop over a map, goroutines of your own. Two
-// calls with the same key are the same call. The key is empty by mistake only, so that is an error.
+// calls with the same key are the same call, and two equal questions with the same key are the same question; a question with another text or
+// schema is another one, whatever its key. The key is empty by mistake only, so that is an error.
 func WithKey(key string) CallOption {
 	return callOption{"", func(o *callOptions) { o.Key, o.keyed, o.ThreadWide = key, true, false }}
 }

@@ -189,7 +189,7 @@ func (p *Program) answerDropped(t *Thread, id string, a Answer) bool {
 	if len(all) != 1 {
 		return false
 	}
-	a.QuestionID, a.Key, a.Ordinal = "", all[0].Question.Key, all[0].Question.Ordinal
+	a.QuestionID, a.About = "", all[0].Question.About
 	r := all[0].in
 	r.early = append(slices.DeleteFunc(slices.Clone(r.early), func(e earlyAnswer) bool {
 		return slices.Equal(e.Path, all[0].Path) && e.Answer.For(&all[0].Question)

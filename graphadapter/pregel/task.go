@@ -55,12 +55,15 @@ func ResultBytes(c *Command, routes []Target) int {
 
 // Question is an interrupt that waits for an answer.
 type Question struct {
-	// ID is unique in the thread: a short hash of thread, branch, namespace, superstep, task path and Key or Ordinal.
+	// ID is unique in the thread: a short hash of thread, branch, namespace, superstep, task path and About.
 	ID string `json:"id"`
 	// Ordinal counts the questions of one task from 0, in the order they were asked.
 	Ordinal int `json:"ordinal"`
 	// Key replaces the ordinal when the node gave one.
 	Key string `json:"key,omitempty"`
+	// About names what is asked within the task: the question with its schema, or the event. Questions of one task that ask the same differ
+	// in it by their key, or by their order.
+	About string `json:"about,omitempty"`
 	// Value is what is asked, as the node gave it.
 	Value Value `json:"value"`
 	// Schema is the JSON schema of the answer; nil accepts any JSON value.
@@ -80,9 +83,9 @@ func (q Question) forPeople() bool { return q.Event == "" }
 type Answer struct {
 	// QuestionID is "" for an answer that was given before its question is asked again; see [Answer.Early].
 	QuestionID string `json:"question_id"`
-	Ordinal    int    `json:"ordinal,omitempty"`
-	Key        string `json:"key,omitempty"`
-	Value      Value  `json:"value"`
+	// About is that of the question.
+	About string `json:"about,omitempty"`
+	Value Value  `json:"value"`
 	// By names who answered; "" when nobody is named.
 	By string `json:"by,omitempty"`
 	// TimedOut says that nobody replied: the time of a question with a Timeout is over.
@@ -271,12 +274,12 @@ func (t *Task) Key() string {
 }
 
 // Early reports whether the answer was given before its question was asked again: it has no QuestionID, and is for the
-// task's question of its Key, or without one for the question of its Ordinal.
+// task's question of its About.
 func (a Answer) Early() bool { return a.QuestionID == "" }
 
 // For reports whether an early answer is for that question. An approval or an event has a way of its own.
 func (a Answer) For(q *Question) bool {
-	return a.Early() && q.correctable() && a.Key == q.Key && (q.Key != "" || a.Ordinal == q.Ordinal)
+	return a.Early() && q.correctable() && a.About == q.About
 }
 
 // correctable reports whether an answer may come in another way than the question's own: an approval has its gate, and an

@@ -14,7 +14,9 @@ const MaxApprovalRounds = 20
 // ApprovalRequest asks for the approval of an action.
 type ApprovalRequest struct {
 	Action approval.Action
-	// Key replaces the ordinal among the approvals of the scope: requests with one key are the same request.
+	// Key names the request within the task: requests with one key are the same request. Without a key it is known by its action, and within
+	// that by its order in the scope. A request of the same tool with another action, in the place of one that is not made now, is that
+	// request, which has changed.
 	Key string
 	// NoEdit says that nobody can propose other parameters: whoever asks could not go on with them.
 	NoEdit bool
@@ -32,17 +34,18 @@ type ApprovalRequest struct {
 // The action has to be the same each time that the node runs: one that changes is asked about anew, at most
 // [MaxApprovalRounds] times.
 func (t *TaskRun) Approve(ctx context.Context, r ApprovalRequest) (approval.Decision, error) {
-	key := "approve/key/" + r.Key
-	if r.Key == "" {
-		key = "approve/" + t.scope + "/" + t.next("approve")
-	}
-	asks := approving{t: t, key: key, noEdit: r.NoEdit, with: func(params pregel.Value) (approval.Action, error) {
+	asks := approving{t: t, key: "approve/key/" + r.Key, noEdit: r.NoEdit, with: func(params pregel.Value) (approval.Action, error) {
 		a := r.Action
 		if params != nil {
 			a.Params = params
 		}
 		return a, nil
 	}}
+	if r.Key == "" {
+		if err := asks.findPlace(); err != nil {
+			return approval.Decision{}, err
+		}
+	}
 	decision, err := asks.decide(ctx)
 	if err != nil || decision.Verdict != approval.VerdictApprove {
 		return decision, err

@@ -66,7 +66,8 @@ func (a *approving) ask(ctx context.Context, action approval.Action) (d approval
 }
 
 func (a *approving) questionAbout(action approval.Action) (pregel.Question, error) {
-	q := pregel.Question{Key: a.roundKey(a.round), Schema: approval.ReplySchema}
+	key := a.roundKey(a.round)
+	q := pregel.Question{Key: key, About: aboutKey(key), Schema: approval.ReplySchema}
 	if a.noEdit {
 		q.Schema = noEditSchema
 	}
@@ -80,7 +81,9 @@ func (a *approving) questionAbout(action approval.Action) (pregel.Question, erro
 
 func (a *approving) roundKey(round int) string { return a.key + "/" + strconv.Itoa(round) }
 
-func (a *approving) question(round int) string { return a.t.info.questionID(a.roundKey(round)) }
+func (a *approving) question(round int) string {
+	return a.t.info.questionID(aboutKey(a.roundKey(round)))
+}
 
 // answered reports whether a question has its answer.
 func (a *attempt) answered(question string) bool {
@@ -135,6 +138,44 @@ type approving struct {
 	before *approval.Before
 	// proposers are all who have proposed parameters so far, whether or not those are still what is asked about.
 	proposers []string
+}
+
+// findPlace sets the key of a request that has none: of the place among the scope's approvals where the same action was asked about, else of
+// the first one where an action of the same tool was, which has changed since, or where none was.
+func (a *approving) findPlace() error {
+	action, err := a.action()
+	if err != nil {
+		return a.failed(err)
+	}
+	a.t.countMu.Lock()
+	defer a.t.countMu.Unlock()
+	place := func(n int) string { return "approve/" + a.t.scope + "/" + strconv.Itoa(n) }
+	chosen := -1
+	for n := 0; ; n++ {
+		if a.key = place(n); a.t.approvals[n] {
+			continue
+		}
+		first := a.question(0)
+		if _, any := a.t.journal.Entry(a.entryKey(first)); !any {
+			if chosen < 0 {
+				chosen = n
+			}
+			break
+		}
+		before, known := a.asked(first)
+		if known && before.Digest() == action.Digest() {
+			chosen = n
+			break
+		}
+		if chosen < 0 && (!known || before.Tool == action.Tool) {
+			chosen = n
+		}
+	}
+	if a.t.approvals == nil {
+		a.t.approvals = map[int]bool{}
+	}
+	a.t.approvals[chosen], a.key = true, place(chosen)
+	return nil
 }
 
 // action is what would be done now, as it is asked about in this round.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"superstep.dev/graphadapter"
+	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/jsontext"
 )
@@ -46,8 +47,9 @@ func (t *TaskRun) Ask(ctx context.Context, value, schema pregel.Value, key strin
 // its own: the answer was given to an earlier version of the node, which asked for something else. What an event brought
 // that does not have the schema is an [*AnswerError].
 //
-// A question is known by its key, or without one by its ordinal among the questions of its scope, so a node must ask
-// in the same order each time.
+// A question is known by what is asked, its value and schema, and within that by its key, or without one by its ordinal among the equal
+// questions of its scope. A wait is known by its event in the same way. So a node may ask in another order when it runs again, and what it
+// did not ask before is asked, whatever was answered in its place.
 func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer, error) {
 	if ctx.Err() != nil {
 		return pregel.Answer{}, context.Cause(ctx)
@@ -62,6 +64,11 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 	}
 	if size := len(q.Value) + len(q.Schema) + len(q.Approval); size > MaxQuestionBytes {
 		return pregel.Answer{}, &QuestionTooLargeError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread, Bytes: size}
+	}
+	if q.About == "" {
+		if err := t.identify(&q); err != nil {
+			return pregel.Answer{}, err
+		}
 	}
 	q.ID = t.questionID(&q)
 	for t.isSetAside(q) {
@@ -93,14 +100,29 @@ func (t *TaskRun) questionID(q *pregel.Question) string {
 	if t.task.AskedIn != "" && q.Approval == nil {
 		place.Thread = t.task.AskedIn
 	}
-	if q.Key != "" {
-		return place.questionID(q.Key)
-	}
-	return "q-" + place.hash("question", "ordinal", t.scope, t.next("question"))[:8]
+	return place.questionID(q.About)
 }
 
-// questionID is that of the task's question of that key.
-func (i *Info) questionID(key string) string { return "q-" + i.hash("question", "key", key)[:8] }
+// identify sets what tells a question apart from all others of its task.
+func (t *TaskRun) identify(q *pregel.Question) error {
+	about, err := aboutQuestion(q)
+	if err != nil {
+		return graphadapter.Permanent(fmt.Errorf("node %q of graph %q, thread %q, asks something that has no canonical form: %w", t.info.Node,
+			t.info.Graph, t.info.Thread, err))
+	}
+	if q.Key != "" {
+		q.About = ledger.Hash("key", q.Key, about)[:ledger.KeyLength]
+		return nil
+	}
+	q.About = ledger.Hash("ordinal", t.scope, about, t.next("question", about))[:ledger.KeyLength]
+	return nil
+}
+
+// aboutKey is the About of a question that the task asks by itself: its key says what it is about, and its words may change.
+func aboutKey(key string) string { return ledger.Hash("own", key)[:ledger.KeyLength] }
+
+// questionID is that of the task's question that is about that.
+func (i *Info) questionID(about string) string { return "q-" + i.hash("question", about)[:8] }
 
 func (a *attempt) ask(q pregel.Question) (pregel.Answer, error) {
 	a.mu.Lock()

@@ -206,6 +206,8 @@ func (t *TaskRun) runInline(ctx context.Context, next resumer, over *deadlineWat
 }
 
 // result runs node and branches, or takes what is kept of an equal input.
+//
+//go:noinline
 func (t *TaskRun) result(ctx context.Context) (r result) {
 	cache := resultCache{t}
 	key, keeps := cache.key()

@@ -16,7 +16,8 @@ const recordAfter = 5 * time.Second
 
 // Memo returns the recorded result of a call, or makes the call and records its result before returning it. An error
 // is returned and not recorded, so the next execution calls again. The call is known by its key, or without one by its
-// ordinal among the calls of that name in its scope; calls of one key in parallel are made once.
+// ordinal among the calls of that name in its scope; calls of one key in parallel are made once. Without a key it is not
+// recorded where its ordinal says nothing; see [TaskRun.ordered].
 func (t *TaskRun) Memo(ctx context.Context, name, key string, call MemoFunc) (pregel.Value, error) {
 	return t.memo(ctx, t.memoEntry(name, key), call)
 }
@@ -27,7 +28,12 @@ func (t *TaskRun) ThreadMemo(ctx context.Context, name, key string, call MemoFun
 	return t.memo(ctx, t.threadMemoEntry(name, key), call)
 }
 
+// memoEntry describes a call of that name. Its key is empty for a call that is not recorded.
 func (t *TaskRun) memoEntry(name, key string) ledger.Entry {
+	if key == "" && !t.ordered() {
+		t.goesWithout(t.memoError(name, errNotOrdered))
+		return ledger.Entry{Name: name, Kind: ledger.KindTask}
+	}
 	return ledger.Entry{Key: t.callKey(ledger.KindTask, name, key, ""), Name: name, Kind: ledger.KindTask, Attempts: 1}
 }
 
@@ -95,6 +101,9 @@ func (p *Pending) Get(ctx context.Context) (pregel.Value, error) {
 
 // memo makes the call that the entry describes, once.
 func (t *TaskRun) memo(ctx context.Context, e ledger.Entry, call MemoFunc) (pregel.Value, error) {
+	if e.Key == "" {
+		return t.callAlone(ctx, e.Name, call)
+	}
 	if t.inside(e.Key) {
 		return nil, t.memoError(e.Name, fmt.Errorf("a call of this key cannot be made inside itself"))
 	}
@@ -121,6 +130,7 @@ func (t *TaskRun) memo(ctx context.Context, e ledger.Entry, call MemoFunc) (preg
 	return t.callAndRecord(ctx, e, call)
 }
 
+//go:noinline
 func (t *TaskRun) callAndRecord(ctx context.Context, e ledger.Entry, call MemoFunc) (pregel.Value, error) {
 	inner := t.within(e.Key)
 	v, err := call(inner.in(ctx))

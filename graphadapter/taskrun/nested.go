@@ -9,6 +9,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
 )
 
 // kindGraph is the ledger entry of a graph called from a node's code: its thread as far as it got.
@@ -16,9 +17,9 @@ const kindGraph ledger.Kind = "graph"
 
 // InvokeNested runs a graph inside the task that ctx belongs to, and returns its output. The graph is part of the task:
 // its questions are the task's, its effects and memoised calls are in the task's journal, and when the task runs again
-// the graph goes on where it stood; once finished it is not run again. It is known by its order among the task's calls
-// of graphs of that name. It has the run's context value, what its nodes emit is emitted by the task, and a drain that
-// they ask for is the task's: the graph itself runs on.
+// the graph goes on where it stood; once finished it is not run again. It is known by its name and its input, and by its order
+// among the task's calls of that graph with an equal input. It has the run's context value, what its nodes emit is emitted by the
+// task, and a drain that they ask for is the task's: the graph itself runs on.
 //
 // Errors: [ErrOutsideNode]; [ErrInterrupted] while it waits for an answer; otherwise what failed it.
 func InvokeNested(ctx context.Context, g *graphadapter.Graph, input pregel.Value) (map[string]pregel.Value, error) {
@@ -26,7 +27,11 @@ func InvokeNested(ctx context.Context, g *graphadapter.Graph, input pregel.Value
 	if !ok {
 		return nil, graphadapter.ErrOutsideNode
 	}
-	key := t.callKey(kindGraph, g.Spec.Name, "", "")
+	about, err := graphadapter.ParamsHash(jsontext.OrNull(input))
+	if err != nil {
+		return nil, err
+	}
+	key := t.callKey(kindGraph, g.Spec.Name, "", about)
 	call := ledger.Entry{Key: key, Name: "graph " + g.Spec.Name, Kind: ledger.KindTask, Attempts: 1}
 	stored, err := t.memo(ctx, call, func(ctx context.Context) (pregel.Value, error) {
 		inner, _ := TaskFrom(ctx)

@@ -86,7 +86,7 @@ func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error
 	if err != nil {
 		return r, "", c.failed("ask a person", err)
 	}
-	answer, err := c.t.AskFor(ctx, pregel.Question{Key: key, Value: question, Schema: rulingSchema(c.undoable())})
+	answer, err := c.t.AskFor(ctx, pregel.Question{Key: key, About: aboutKey(key), Value: question, Schema: rulingSchema(c.undoable())})
 	if err != nil {
 		return r, "", err
 	}

@@ -38,20 +38,29 @@ const spendName = "superstep.spend"
 // again is noted once. Within a memoised call each note counts, as a call that is made again spends again: after a failure, or
 // a lost worker.
 func (t *TaskRun) Spend(ctx context.Context, s Spending) error {
+	about, err := jsontext.Encode(s)
+	if err != nil {
+		return err
+	}
 	note := func(context.Context) (pregel.Value, error) {
 		if may, ok := ctx.Value(allowanceKey{}).(func(Spending) error); ok {
 			if err := may(s); err != nil {
 				return nil, err
 			}
 		}
-		return jsontext.Encode(s)
+		return about, nil
 	}
-	e := t.memoEntry(spendName, "")
+	e := t.spendEntry(about)
 	for t.InCall() && t.isNoted(e.Key) {
-		e = t.memoEntry(spendName, "")
+		e = t.spendEntry(about)
 	}
-	_, err := t.memo(ctx, e, note)
+	_, err = t.memo(ctx, e, note)
 	return err
+}
+
+// spendEntry describes the next note of that amount.
+func (t *TaskRun) spendEntry(about pregel.Value) ledger.Entry {
+	return ledger.Entry{Key: t.callKey(ledger.KindTask, spendName, "", string(about)), Name: spendName, Kind: ledger.KindTask, Attempts: 1}
 }
 
 // isNoted reports whether an execution before noted what it spent under a key.

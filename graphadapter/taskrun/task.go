@@ -18,7 +18,7 @@ import (
 // TaskRun is one execution of one task, as its node sees it through the context. Its methods are safe for concurrent
 // use. After the execution ended they do nothing and return [ErrFenced].
 //
-// Calls are numbered by name, in the order in which they are made, to find them again when the task runs once more.
+// Calls are numbered by what they are about, in the order in which they are made, to find them again when the task runs once more.
 // Inside a memoised call the numbering starts afresh, so that parallel calls do not disturb each other's.
 type TaskRun struct {
 	*attempt
@@ -27,8 +27,13 @@ type TaskRun struct {
 	parent *TaskRun
 	asked  atomic.Bool // a question was asked in this scope, or in one within it
 
+	// unordered says that calls in this scope come in any order; aside is the scope of such calls within this one, nil before the first.
+	unordered bool
+	aside     *TaskRun
+
 	countMu    sync.Mutex
 	counts     map[string]int    // nil while nothing was counted
+	approvals  map[int]bool      // places of approvals that this execution has come to; nil for none
 	unfinished map[string]string // effect calls that ended with an error: keys by name and parameters; nil for none
 }
 

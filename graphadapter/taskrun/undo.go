@@ -213,7 +213,7 @@ func (c *effectCall) undoRuled() (by string, ruled bool) {
 	if !c.recorded || c.entry.State != ledger.StateUnknown || c.effect.Compensate == nil {
 		return "", false
 	}
-	answer, ok := c.t.answers[c.t.questionID(&pregel.Question{Key: c.doubtKey()})]
+	answer, ok := c.t.answers[c.t.questionID(&pregel.Question{About: aboutKey(c.doubtKey())})]
 	var r ruling
 	if !ok || json.Unmarshal(answer.Value, &r) != nil || r.Action != rulingUndo {
 		return "", false
