@@ -155,7 +155,7 @@ type CacheKey struct {
 }
 
 // CacheBy makes a key of a node's input, which is of the type that the node's function takes. Inputs of equal keys share
-// a result. When key fails the node runs, and its result is not kept.
+// a result within runs of an equal context ([WithContext]). When key fails the node runs, and its result is not kept.
 func CacheBy[In any](key func(In) (string, error)) CacheKey {
 	input := reflect.TypeFor[In]()
 	return CacheKey{input: input, of: func(in graphadapter.Input) (string, error) {
@@ -173,7 +173,9 @@ func CacheBy[In any](key func(In) (string, error)) CacheKey {
 // that shares the graph's cache: this process's own, or that of [WithCacheBackend]. A node that is taken from the cache
 // does not run: it asks nothing, emits nothing and calls no effect, so give this to nodes that only compute or read.
 //
-// Only what succeeded is kept: never a failure, a question, or what a node returned that called an [Effect]. A subgraph
+// Only what succeeded is kept: never a failure, a question, or what a node returned that called an [Effect]. Nor is what came of more than
+// the input: the node, a conditional edge of it or a graph that it called read [Info], the store or a value of its context.Context, used
+// [WithThreadKey], or went on with Tasks of an earlier attempt. The log says so once. [RunContext] is part of the key. A subgraph
 // node cannot have it, because there is no function whose result it would be: give it to the nodes of the subgraph.
 func WithCache(p CachePolicy) NodeOption {
 	return nodeOption(func(n *nodeOptions) { n.cache = &p })

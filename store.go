@@ -34,15 +34,20 @@ func WithStore(s *Store) MemoryOption {
 // again would write another one, what it has written stands. A run that is cancelled with its effects undone removes the items that it has
 // created, unless they were written since; about those that it has replaced or deleted a person is asked.
 //
-// What a node reads is what is there, also when it runs again: read within a [Task] what decides about a write.
+// What a node reads is what is there, also when it runs again: read within a [Task] what decides about a write. The result of a node
+// [WithCache] that uses the store is not kept.
 //
 // Errors: [store.ErrNone].
 func StoreFrom(ctx context.Context) (*Store, error) {
+	t, inNode := taskrun.TaskFrom(ctx)
+	if inNode {
+		t.DependsOn("the store")
+	}
 	s, err := store.FromContext(ctx)
 	if err != nil {
 		return nil, graphadapter.Permanent(err)
 	}
-	if _, inNode := taskrun.TaskFrom(ctx); !inNode {
+	if !inNode {
 		return s, nil
 	}
 	return s.Through(func(ctx context.Context, c store.Change) error { return storeWrite(ctx, s, c) }), nil

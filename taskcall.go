@@ -262,12 +262,13 @@ type TaskInfo struct {
 	Requester string
 }
 
-// Info says which task runs. Outside a node it returns the zero TaskInfo.
+// Info says which task runs. Outside a node it returns the zero TaskInfo. The result of a node [WithCache] that calls it is not kept.
 func Info(ctx context.Context) TaskInfo {
 	t, ok := taskrun.TaskFrom(ctx)
 	if !ok {
 		return TaskInfo{}
 	}
+	t.DependsOn("superstep.Info")
 	i := t.Info()
 	return TaskInfo{
 		Graph: i.Graph, Node: i.Node, Thread: i.Thread, Step: i.Step, Attempt: i.Attempt, StepsLeft: i.StepsLeft,

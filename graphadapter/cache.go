@@ -16,13 +16,14 @@ import (
 //
 // Kept is only the success of a node that depends on nothing but its input. Never kept is a failure, a question or what
 // came after an answer, a command to the parent graph, an attempt that asked for a drain, and a node that called an
-// effect: to reuse that result would claim a write that was not made.
+// effect: to reuse that result would claim a write that was not made. Nor is the result of a node that has read what is not its input:
+// for whom or in which thread it runs, the store, a value of its context.Context.
 type CachePolicy struct {
 	// TTL is how long a result is kept; 0 means as long as the cache keeps it.
 	TTL time.Duration
 	// Key returns what of the input decides about the result. Nil means everything that the task can read: the state that
-	// node and branches read or the Send's argument, and the run's context value, as canonical JSON (RFC 8785). With a Key
-	// the rest of the state must not matter to the branches either, because their routes are kept too.
+	// node and branches read or the Send's argument, and the run's context value, as canonical JSON (RFC 8785). The run's context value is
+	// part of what names a result with a Key too. With a Key the rest of the state must not matter to the branches either, because their routes are kept too.
 	Key func(Input) (string, error)
 }
 

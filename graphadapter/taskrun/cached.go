@@ -55,7 +55,7 @@ func (t resultCache) inputDigest(policy *graphadapter.CachePolicy) (digest strin
 	}
 	if policy.Key != nil {
 		key, err := policy.Key(t.input())
-		return ledger.Hash("cache", "key", key, string(branches)), err
+		return ledger.Hash("cache", "key", key, string(branches), string(t.env.Context)), err
 	}
 	input, err := jsontext.Encode(struct {
 		State   graphadapter.State `json:"state,omitempty"`
@@ -131,7 +131,7 @@ func (t resultCache) adapted(
 
 // store keeps a success that an equal input may reuse.
 func (t resultCache) store(ctx context.Context, key graphadapter.CacheKey, command pregel.Command, routes []pregel.Target) {
-	if ctx.Err() != nil || command.Parent != nil || !t.dependsOnInputAlone() {
+	if ctx.Err() != nil || command.Parent != nil || !t.mayKeep() {
 		return
 	}
 	command, err := t.adapted(ctx, t.node.Kept, command)
@@ -153,7 +153,7 @@ func (t resultCache) store(ctx context.Context, key graphadapter.CacheKey, comma
 func (t resultCache) dependsOnInputAlone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.fenced && t.drain == "" && len(t.ordinals) == 0 && !t.actedOutside()
+	return !t.fenced && t.drain == "" && len(t.ordinals) == 0 && !t.actedOutside() && !t.remembersOthers()
 }
 
 // actedOutside reports whether an effect is in the task's ledger, whatever came of it.

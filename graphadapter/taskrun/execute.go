@@ -215,6 +215,7 @@ func (t *TaskRun) result(ctx context.Context) (r result) {
 		if kept, ok := cache.reuse(ctx, key); ok {
 			return result{command: kept.Command, routes: kept.Routes, cached: true}
 		}
+		ctx = readContext{ctx, t}
 	}
 	command, err := t.runNode(ctx)
 	t.settle()

@@ -51,6 +51,17 @@ var (
 	runsCall = reflect.ValueOf((*TaskRun).callAndRecord).Pointer()
 )
 
+// warnOfOrder says, once in an attempt, that calls are not recorded.
+func (t *TaskRun) warnOfOrder(name string) {
+	t.mu.Lock()
+	before := t.warned
+	t.warned = true
+	t.mu.Unlock()
+	if !before {
+		t.goesWithout(t.memoError(name, errNotOrdered))
+	}
+}
+
 // callAlone makes a memoised call that is not recorded. All such calls of a scope share one scope within it, where again no order counts:
 // the questions and effects of two of them are told apart by what they are.
 func (t *TaskRun) callAlone(ctx context.Context, name string, call MemoFunc) (pregel.Value, error) {

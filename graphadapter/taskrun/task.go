@@ -187,6 +187,8 @@ type attempt struct {
 	idle    *idleTimer
 	answers map[string]pregel.Answer
 	early   []pregel.Answer // given before their questions were asked
+	// remembered are the keys of what was recorded before the attempt began, of a node that may keep its result; nil for none.
+	remembered map[string]bool
 
 	emitting sync.Mutex // held while a value is emitted, so that values leave in the order in which they are kept
 
@@ -202,6 +204,8 @@ type attempt struct {
 	running      int           // futures that have not ended
 	settled      chan struct{} // closed when running falls to 0; nil while nobody waits
 	locks        map[string]chan struct{}
+	beyond       string // what the node has read that its input does not have; empty for nothing
+	warned       bool   // of calls whose order says nothing
 	sizes        ledgerSizes
 	traces       map[TracedCall]int // calls so far, where anybody traces them
 
@@ -253,7 +257,13 @@ func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error
 		}
 		a.answers[answer.QuestionID] = answer
 	}
-	a.sizes = sizesOf(a.journal.Entries())
+	entries := a.journal.Entries()
+	if a.sizes = sizesOf(entries); node.Cache != nil && len(entries) > 0 {
+		a.remembered = make(map[string]bool, len(entries))
+		for _, e := range entries {
+			a.remembered[e.Key] = true
+		}
+	}
 	return nil
 }
 
