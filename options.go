@@ -155,7 +155,7 @@ type CacheKey struct {
 }
 
 // CacheBy makes a key of a node's input, which is of the type that the node's function takes. Inputs of equal keys share
-// a result within runs of an equal context ([WithContext]). When key fails the node runs, and its result is not kept.
+// a result, but for nodes that call [RunContext], whose results are not kept with a key. When key fails the node runs, and its result is not kept.
 func CacheBy[In any](key func(In) (string, error)) CacheKey {
 	input := reflect.TypeFor[In]()
 	return CacheKey{input: input, of: func(in graphadapter.Input) (string, error) {
@@ -175,7 +175,7 @@ func CacheBy[In any](key func(In) (string, error)) CacheKey {
 //
 // Only what succeeded is kept: never a failure, a question, or what a node returned that called an [Effect]. Nor is what came of more than
 // the input: the node, a conditional edge of it or a graph that it called read [Info], the store or a value of its context.Context, used
-// [WithThreadKey], or went on with Tasks of an earlier attempt. The log says so once. [RunContext] is part of the key. A subgraph
+// [WithThreadKey], or went on with Tasks of an earlier attempt. The log says so once. What [RunContext] returns is part of the key. A subgraph
 // node cannot have it, because there is no function whose result it would be: give it to the nodes of the subgraph.
 func WithCache(p CachePolicy) NodeOption {
 	return nodeOption(func(n *nodeOptions) { n.cache = &p })

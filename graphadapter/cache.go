@@ -22,8 +22,8 @@ type CachePolicy struct {
 	// TTL is how long a result is kept; 0 means as long as the cache keeps it.
 	TTL time.Duration
 	// Key returns what of the input decides about the result. Nil means everything that the task can read: the state that
-	// node and branches read or the Send's argument, and the run's context value, as canonical JSON (RFC 8785). The run's context value is
-	// part of what names a result with a Key too. With a Key the rest of the state must not matter to the branches either, because their routes are kept too.
+	// node and branches read or the Send's argument, and the run's context value, as canonical JSON (RFC 8785). With a Key the result of a
+	// node that has read the run's context value is not kept, and the rest of the state must not matter to the branches either, because their routes are kept too.
 	Key func(Input) (string, error)
 }
 

@@ -90,7 +90,7 @@ func (k *kit) attempt(number int, suspect bool) (context.Context, error) {
 		_, a.err = taskrun.RunAttempt(ctx, k.graph, a.task(), taskrun.Env{
 			Thread: a.info.Thread, Attempt: number, Suspect: suspect, Journal: journal{k.journal, a},
 			Emit: a.emit, Asked: a.ask, Context: k.settings.context, Alone: true,
-			Requester: a.info.Requester, Use: allowed,
+			Requester: a.info.Requester, Use: allowed, Elsewhere: true,
 		})
 	}()
 	select {

@@ -48,6 +48,7 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	}
 	p.listed = &listed{engine: e, life: p.life, tasks: t}
 	r := &run{report: &report{p}, doubt: doubt, room: &room{engine: e}}
+	t.outOfTime = func() bool { return r.clock.expired }
 	r.segments = &segments{engine: e, life: p.life, tasks: t, inputs: t.inputs, doubt: doubt, counts: counts, again: takenOver(ctx),
 		nextTask: g.cfg.NextTask}
 	r.updates = &updates{report: r.report, doubt: doubt}

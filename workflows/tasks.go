@@ -57,6 +57,9 @@ type tasks struct {
 	inputs *inputs
 	doubt  *suspicion
 
+	// outOfTime reports whether the time of the superstep under way is over.
+	outOfTime func() bool
+
 	queue   []*pregel.Task
 	running int
 	under   []*underWay // those that run, in the order in which they were scheduled
@@ -174,6 +177,9 @@ func (t *tasks) collect(ctx workflow.Context) bool {
 			outcome = t.withoutResult(u, err)
 		} else {
 			late = max(late, workflow.Now(ctx).Sub(u.began)-time.Duration(outcome.Took)*time.Millisecond)
+		}
+		if t.outOfTime != nil && t.outOfTime() {
+			outcome = outcome.Late(t.program.Spec.Name, u.task)
 		}
 		left--
 		bytes -= pregel.ResultBytes(&outcome.Command, outcome.Routes)

@@ -109,6 +109,17 @@ type NodeError struct {
 // thread is continued.
 const CancelledType = "Cancelled"
 
+// Late is the outcome of a task that came when the time of its superstep was over: the task was stopped, whatever it has come back with. What it
+// did outside stays known. A task that was given back has no outcome yet.
+func (o Outcome) Late(graph string, t *Task) Outcome {
+	if o.Yielded || o.Error != nil && o.Error.Type == CancelledType {
+		return o
+	}
+	o.Command, o.Routes, o.Questions, o.Cached, o.Drain, o.Again = Command{}, nil, nil, false, "", false
+	o.Error = &NodeError{Type: CancelledType, Graph: graph, Node: t.Node, Message: "cancelled: the superstep's time was over"}
+	return o
+}
+
 // Permanent reports whether no retry policy may repeat what failed.
 func (e *NodeError) Permanent() bool { return e.Final }
 

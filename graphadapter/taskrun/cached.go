@@ -55,7 +55,7 @@ func (t resultCache) inputDigest(policy *graphadapter.CachePolicy) (digest strin
 	}
 	if policy.Key != nil {
 		key, err := policy.Key(t.input())
-		return ledger.Hash("cache", "key", key, string(branches), string(t.env.Context)), err
+		return ledger.Hash("cache", "key", key, string(branches)), err
 	}
 	input, err := jsontext.Encode(struct {
 		State   graphadapter.State `json:"state,omitempty"`

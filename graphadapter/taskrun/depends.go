@@ -27,6 +27,15 @@ func (t *TaskRun) DependsOn(what string) {
 	}
 }
 
+// dependsOnContext notes that the node reads the run's context value, which a key of the node's own says nothing of.
+func (t *TaskRun) dependsOnContext() {
+	for ; t != nil; t = t.outer {
+		if policy := t.node.Cache; policy != nil && policy.Key != nil {
+			t.DependsOn("the run's context")
+		}
+	}
+}
+
 // readContext is the context of a node whose result may be kept. It notes what the node reads from it: the store, the caller's values, the
 // server's words about the run.
 type readContext struct {
@@ -53,7 +62,8 @@ func isOurs(key, value any) bool {
 }
 
 // machinery are the packages whose values in a context are not the caller's. The root package's are an entrypoint's, whose input is in the state.
-var machinery = []string{"superstep.dev/graphadapter", "superstep.dev/activities", "superstep.dev/internal", "go.opentelemetry.io/otel/trace"}
+var machinery = []string{"superstep.dev/graphadapter", "superstep.dev/activities", "superstep.dev/internal", "superstep.dev/graphtest",
+	"go.opentelemetry.io/otel/trace"}
 
 // notKept are the nodes whose results this process has said that it does not keep, and why.
 var notKept sync.Map

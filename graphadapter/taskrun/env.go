@@ -56,6 +56,9 @@ type Env struct {
 	Outside *Outside
 	// Requester is on whose behalf the run is, "" when nobody said.
 	Requester string
+	// Elsewhere says that the goroutine which uses the node's context is not the one that the node runs on, but stands for it: in tests of
+	// a node.
+	Elsewhere bool
 	// Use says whether an approval may be acted upon; nil is closed: none may.
 	Use graphadapter.UseGate
 

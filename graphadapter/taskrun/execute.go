@@ -121,6 +121,7 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 		return out, err
 	}
 	out.Kept = t.kept(entries)
+	var late *graphadapter.StepTimeoutError
 	var timeout *graphadapter.TimeoutError
 	timedOut := bounded.Err() != nil && errors.As(context.Cause(bounded), &timeout)
 	switch {
@@ -130,6 +131,8 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 		yielded, err := t.env.Outbox.Yield(entries, true, t.info.Suspect, t.info.Lost)
 		yielded.Emitted, yielded.Claim = out.Emitted, t.claim
 		return yielded, err
+	case errors.As(context.Cause(ctx), &late): // whatever it came back with came too late, also from a node that does not look at its context
+		return out, context.Cause(ctx)
 	case len(questions) > 0 && (timedOut || !r.left):
 		out.Questions, out.Drain = questions, drain
 		return out, nil

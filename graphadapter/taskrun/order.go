@@ -40,7 +40,7 @@ func (t *TaskRun) ordered() bool {
 			}
 		}
 		if len(calls) < len(room) {
-			return false
+			return t.env.Elsewhere && t.scope == ""
 		}
 	}
 }

@@ -73,7 +73,10 @@ func (t *TaskRun) InCall() bool { return t.scope != "" }
 
 // RunContext returns the context value of the run, nil for none: the same in every node, branch, effect and error
 // handler, also in graphs that a node calls. It must not be changed.
-func (t *TaskRun) RunContext() pregel.Value { return t.env.Context }
+func (t *TaskRun) RunContext() pregel.Value {
+	t.dependsOnContext()
+	return t.env.Context
+}
 
 // Decoded is [graphadapter.RunOptions].Decoded. Nil for a task that runs without a driver, alone in its activity.
 func (t *TaskRun) Decoded() *sync.Map { return t.env.decoded }

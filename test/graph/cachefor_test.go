@@ -32,6 +32,7 @@ func TestACachedResultIsForWhomItWasMade(t *testing.T) {
 	tests := map[string]struct {
 		reads func(ctx context.Context, s *asked) (string, error)
 		key   superstep.CacheKey
+		told  bool // the run has a context value
 		kept  bool // a second equal run has the result
 		for2  string
 	}{
@@ -47,11 +48,11 @@ func TestACachedResultIsForWhomItWasMade(t *testing.T) {
 		"context": {reads: func(ctx context.Context, _ *asked) (string, error) {
 			r, err := superstep.RunContext[run](ctx)
 			return r.Who, err
-		}, for2: "bob"},
+		}, told: true, for2: "bob"},
 		"context, with a key": {reads: func(ctx context.Context, _ *asked) (string, error) {
 			r, err := superstep.RunContext[run](ctx)
 			return r.Who, err
-		}, key: superstep.CacheBy(func(asked) (string, error) { return "all", nil }), for2: "bob"},
+		}, key: superstep.CacheBy(func(asked) (string, error) { return "all", nil }), told: true, for2: "bob"},
 		"thread-wide": {reads: func(ctx context.Context, _ *asked) (string, error) {
 			return superstep.Task(ctx, "who", func(context.Context) (string, error) { return "", nil }, superstep.WithThreadKey("k"))
 		}},
@@ -81,8 +82,12 @@ func TestACachedResultIsForWhomItWasMade(t *testing.T) {
 				var last superstep.Result[asked]
 				for _, who := range []string{"ann", "bob"} {
 					id := graphtest.ThreadID(t)
+					opts := []superstep.RunOption{superstep.WithRequester(who)}
+					if test.told {
+						opts = append(opts, superstep.WithContext(run{who}))
+					}
 					var err error
-					last, err = pg.Thread(rt, id).Invoke(t.Context(), asked{}, superstep.WithRequester(who), superstep.WithContext(run{who}))
+					last, err = pg.Thread(rt, id).Invoke(t.Context(), asked{}, opts...)
 					require.NoError(t, err)
 					if test.for2 == "2" {
 						assert.Equal(t, []string{id}, last.Output.Out.Get())
@@ -101,7 +106,7 @@ func TestACachedResultIsForWhomItWasMade(t *testing.T) {
 func TestAResultFromTheStoreOrTheCallerIsNotKept(t *testing.T) {
 	s, err := store.NewMemory(store.Options{})
 	require.NoError(t, err)
-	require.NoError(t, s.Put(t.Context(), []string{"who"}, "k", "ann"))
+	require.NoError(t, s.Put(t.Context(), []string{"who"}, "k", map[string]string{"name": "ann"}))
 	for name, reads := range map[string]func(context.Context) (string, error){
 		"store": func(ctx context.Context) (string, error) {
 			of, err := superstep.StoreFrom(ctx)
