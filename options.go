@@ -16,7 +16,7 @@ import (
 
 // RetryPolicy says how often a failed attempt of a node is repeated. The zero value of a field means its default: three attempts in
 // all, with waits of 0.5 s that double up to 128 s and a random second on top, after every error that is not [Permanent]. A
-// node without a policy ([WithRetry]) is not repeated.
+// node without a policy ([WithRetry]) is not repeated. An error may ask for another wait: see [RetryAfter].
 type RetryPolicy = graphadapter.RetryPolicy
 
 // RetryIf is a [RetryPolicy]'s RetryOn for errors of one type, wrapped or not: RetryOn: superstep.RetryIf[*net.OpError].

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
@@ -241,6 +242,15 @@ func WithThreadKey(key string) CallOption {
 // Permanent marks an error as final: no retry policy repeats the attempt. It returns nil for nil. An error type says
 // so of itself with a method Permanent() bool.
 func Permanent(err error) error { return graphadapter.Permanent(err) }
+
+// RetryAfter has err ask for a wait before the next attempt, as a provider's Retry-After header does: a [RetryPolicy] that repeats the
+// attempt waits as long, at most its MaxRetryAfter, in place of its own wait. The wait is the server's and outlasts workers. It
+// returns nil for nil. An error type asks for itself with a method RetryAfter() time.Duration.
+//
+//	if reply.StatusCode == http.StatusTooManyRequests {
+//		return s, superstep.RetryAfter(errors.New("the model has too many callers"), 30*time.Second)
+//	}
+func RetryAfter(err error, wait time.Duration) error { return graphadapter.WithRetryAfter(err, wait) }
 
 // TaskInfo says which task a node runs for.
 type TaskInfo struct {

@@ -67,8 +67,8 @@ func (i *Inputs) fillIn(ctx context.Context, run Run, refs []graphadapter.Refere
 type LostInputError struct{ Reference graphadapter.Reference }
 
 func (e *LostInputError) Error() string {
-	return fmt.Sprintf("the run, replayed by this worker, sends no value of %d bytes with digest %.12s…: its reducers or "+
-		"its engine are not those of the worker that scheduled the task", e.Reference.Size, e.Reference.Digest)
+	return fmt.Sprintf("the run, replayed by this worker, sends no %s of %d bytes with digest %.12s…: its reducers or "+
+		"its engine are not those of the worker that scheduled the task", e.Reference.Reads(), e.Reference.Size, e.Reference.Digest)
 }
 
 // InputError says that this worker could not find what a node reads. The node did not run; the task waits for a worker
@@ -79,9 +79,12 @@ type InputError struct {
 }
 
 func (e *InputError) Error() string {
-	return fmt.Sprintf("this worker cannot find what node %q of graph %q reads (thread %s, run %s): %v; run a worker with "+
-		"the graph's version that the run is on, and with the data converter of the Temporal client", e.Node, e.Graph, e.Thread,
-		e.Run, e.Err)
+	reader := fmt.Sprintf("node %q of graph %q reads", e.Node, e.Graph)
+	if e.Node == "" { // of a segment, which runs many
+		reader = fmt.Sprintf("the supersteps of graph %q read", e.Graph)
+	}
+	return fmt.Sprintf("this worker cannot find what %s (thread %s, run %s): %v; run a worker with the graph's version that the run is "+
+		"on, and with the data converter of the Temporal client", reader, e.Thread, e.Run, e.Err)
 }
 
 // Unwrap returns what went wrong.

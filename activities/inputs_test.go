@@ -251,3 +251,16 @@ func TestNobodyWaitsLongerThanItsTask(t *testing.T) {
 		t.Errorf("%d trips", n)
 	}
 }
+
+// TestWhatCannotBeFoundIsNamed: which field of which node, or of a segment, which runs many.
+func TestWhatCannotBeFoundIsNamed(t *testing.T) {
+	_, ref := valueOf("right")
+	ref.Part, ref.Channel = graphadapter.PartChannel, "order"
+	lost := &LostInputError{Reference: ref}
+	for node, says := range map[string]string{"pay": `node "pay" of graph "g" reads`, "": `the supersteps of graph "g" read`} {
+		text := (&InputError{Graph: "g", Node: node, Thread: "t", Run: "r", Err: lost}).Error()
+		if !strings.Contains(text, says) || !strings.Contains(text, `the field "order"`) || !strings.Contains(text, "run a worker with") || strings.Contains(text, `""`) {
+			t.Error(text)
+		}
+	}
+}

@@ -65,13 +65,22 @@ type TimeoutError struct {
 	// Kind is [TimeoutRun] or [TimeoutIdle].
 	Kind  string
 	Limit time.Duration
+	// LeftAfter is how long after its time the node was left behind, as it did not look at its context; 0 for a node that has returned. Its
+	// goroutine may still run, beside the next attempt.
+	LeftAfter time.Duration
 }
 
 func (e *TimeoutError) Error() string {
+	what := fmt.Sprintf("ran longer than %v (its run timeout)", e.Limit)
 	if e.Kind == TimeoutIdle {
-		return fmt.Sprintf("node %q of graph %q made no progress for %v (its idle timeout)", e.Node, e.Graph, e.Limit)
+		what = fmt.Sprintf("made no progress for %v (its idle timeout)", e.Limit)
 	}
-	return fmt.Sprintf("node %q of graph %q ran longer than %v (its run timeout)", e.Node, e.Graph, e.Limit)
+	text := fmt.Sprintf("node %q of graph %q %s", e.Node, e.Graph, what)
+	if e.LeftAfter > 0 {
+		text += fmt.Sprintf("; it had not returned %v after that and was left behind, so it may still run beside the next attempt: have it end with "+
+			"its context", e.LeftAfter)
+	}
+	return text
 }
 
 // StepTimeoutError says that a superstep took longer than the run allows. What its finished tasks wrote is kept; the

@@ -19,7 +19,7 @@ const maxMessage = 4 << 10
 // The message is bounded to 4 KiB of valid UTF-8.
 func FailureOf(graph, node string, err error) *pregel.NodeError {
 	return &pregel.NodeError{Type: errorType(err), Message: Bounded(fmt.Sprint(err)), Graph: graph, Node: node,
-		Final: IsPermanent(err)}
+		Final: IsPermanent(err), Wait: WaitOf(err).Milliseconds()}
 }
 
 func errorType(err error) string {
@@ -62,7 +62,7 @@ func wrapper(t reflect.Type) bool {
 	case "", "errors", "fmt":
 		return true
 	}
-	return t == reflect.TypeFor[permanentError]() || t == reflect.TypeFor[EffectError]()
+	return t == reflect.TypeFor[permanentError]() || t == reflect.TypeFor[waitingError]() || t == reflect.TypeFor[EffectError]()
 }
 
 // Bounded cuts text at maxMessage bytes, between characters. fmt.Sprint, which made it, catches a panicking Error.

@@ -48,6 +48,9 @@ type RetryPolicy struct {
 	MaxAttempts int
 	// NoJitter leaves out the random 0 to 1 s added to each wait.
 	NoJitter bool
+	// MaxRetryAfter bounds the wait that an error asks for ([WaitOf]), which takes the place of the policy's own; 1 h. Negative takes no
+	// error's word.
+	MaxRetryAfter time.Duration
 	// RetryOn decides by the error; nil retries everything except [Permanent] errors.
 	RetryOn func(error) bool
 }

@@ -19,12 +19,14 @@ const (
 	defaultBackoffFactor   = 2.0
 	defaultMaxInterval     = 128 * time.Second
 	defaultMaxAttempts     = 3
+	defaultMaxRetryAfter   = time.Hour
 	maxJitter              = time.Second
 )
 
 // RetryAfter says whether a task is to be attempted again after attempt (from 1) failed with err, and after which
 // wait: min(MaxInterval, InitialInterval × BackoffFactor^(attempt−1)) plus up to 1 s of jitter. The first policy whose
-// RetryOn matches decides. Without one that matches the failure is final.
+// RetryOn matches decides. Without one that matches the failure is final. Where the error asks for a wait ([WaitOf]), as a provider's
+// Retry-After does, that is the wait, at most the policy's MaxRetryAfter, again plus jitter.
 //
 // A [Permanent] error, a wait for an answer, a lost fence and an unserved node are never repeated. A nil RetryOn also
 // leaves out what is a mistake in the program, which a repetition does not mend: a panic, a call outside a node, an
@@ -52,7 +54,7 @@ func retryAfter(policies []RetryPolicy, attempt int, err error, jitter func() ti
 		if attempt >= cmp.Or(p.MaxAttempts, defaultMaxAttempts) {
 			return 0, false
 		}
-		wait := p.backoff(attempt)
+		wait := p.wait(attempt, err)
 		if !p.NoJitter {
 			wait += jitter()
 		}
@@ -77,6 +79,57 @@ func (p *RetryPolicy) matches(err error) (matches, ok bool) {
 	}
 	return matches, broken == nil
 }
+
+// wait is how long to wait after a failed attempt, without jitter.
+func (p *RetryPolicy) wait(attempt int, err error) time.Duration {
+	most := cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter)
+	if asked := WaitOf(err); asked > 0 && most > 0 {
+		return min(asked, most)
+	}
+	return p.backoff(attempt)
+}
+
+// WaitOf is how long err, or an error that it wraps, asks to wait before the next attempt: by a method RetryAfter() time.Duration, or
+// NextRetryDelay() time.Duration, as Temporal calls it. It is 0 when none asks.
+func WaitOf(err error) time.Duration {
+	var after interface {
+		error
+		RetryAfter() time.Duration
+	}
+	if errors.As(err, &after) {
+		return max(after.RetryAfter(), 0)
+	}
+	var stored *pregel.NodeError
+	if errors.As(err, &stored) {
+		return time.Duration(max(stored.Wait, 0)) * time.Millisecond
+	}
+	var delay interface {
+		error
+		NextRetryDelay() time.Duration
+	}
+	if errors.As(err, &delay) {
+		return max(delay.NextRetryDelay(), 0)
+	}
+	return 0
+}
+
+// WithRetryAfter is err that asks for a wait before the next attempt. It returns nil for nil.
+func WithRetryAfter(err error, wait time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return waitingError{err, wait}
+}
+
+type waitingError struct {
+	error
+	wait time.Duration
+}
+
+func (e waitingError) Unwrap() error { return e.error }
+
+// RetryAfter says how long to wait.
+func (e waitingError) RetryAfter() time.Duration { return e.wait }
 
 func (p *RetryPolicy) backoff(attempt int) time.Duration {
 	initial := cmp.Or(p.InitialInterval, defaultInitialInterval)

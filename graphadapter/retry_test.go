@@ -56,6 +56,16 @@ func TestRetryAfter(t *testing.T) {
 		{"first that matches decides alone", []RetryPolicy{{RetryOn: onlyEOF, MaxAttempts: 1}, {}}, 1, io.EOF, no},
 		{"wrapped", []RetryPolicy{{RetryOn: onlyEOF}}, 1, fmt.Errorf("read: %w", io.EOF), 500 * time.Millisecond},
 		{"none matches", []RetryPolicy{{RetryOn: onlyEOF}}, 1, boom, no},
+		{"asked for", []RetryPolicy{{}}, 1, fmt.Errorf("model: %w", WithRetryAfter(boom, 30*time.Second)), 30 * time.Second},
+		{"asked for by its type", []RetryPolicy{{}}, 1, busyError{}, 40 * time.Second},
+		{"asked for in a subgraph", []RetryPolicy{{}}, 1, FailureOf("g", "n", busyError{}), 40 * time.Second},
+		{"asked for less than the policy's", []RetryPolicy{{InitialInterval: time.Minute}}, 1, WithRetryAfter(boom, time.Second), time.Second},
+		{"asked for too much", []RetryPolicy{{}}, 1, WithRetryAfter(boom, 48*time.Hour), time.Hour},
+		{"asked for more than its own bound", []RetryPolicy{{MaxRetryAfter: time.Minute}}, 1, WithRetryAfter(boom, time.Hour), time.Minute},
+		{"asked for in vain", []RetryPolicy{{MaxRetryAfter: -1}}, 1, busyError{}, 500 * time.Millisecond},
+		{"asked for nothing", []RetryPolicy{{}}, 1, WithRetryAfter(boom, -1), 500 * time.Millisecond},
+		{"asked for, and permanent", []RetryPolicy{{}}, 1, WithRetryAfter(Permanent(boom), time.Second), no},
+		{"asked for after the last", []RetryPolicy{{}}, 3, busyError{}, no},
 		{"permanent", []RetryPolicy{{RetryOn: always}}, 1, fmt.Errorf("pay: %w", Permanent(boom)), no},
 		{"permanent by its type", []RetryPolicy{{RetryOn: always}}, 1, finalError{}, no},
 		{"interrupt", []RetryPolicy{{RetryOn: always}}, 1, fmt.Errorf("ask: %w", ErrInterrupted), no},
@@ -167,5 +177,22 @@ func TestFailureMessageIsBounded(t *testing.T) {
 		if _, err := json.Marshal(got); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// busyError is the error of a provider that says when to come back.
+type busyError struct{}
+
+func (busyError) Error() string             { return "too many callers" }
+func (busyError) RetryAfter() time.Duration { return 40 * time.Second }
+
+// TestAnErrorThatAsksForAWaitKeepsItsKind, also where it is stored.
+func TestAnErrorThatAsksForAWaitKeepsItsKind(t *testing.T) {
+	stored := FailureOf("g", "n", WithRetryAfter(finalError{}, time.Second))
+	if plain := FailureOf("g", "n", finalError{}); stored.Type != plain.Type || !stored.Final || stored.Message != plain.Message || stored.Wait != 1000 {
+		t.Errorf("%+v, without a wait %+v", stored, plain)
+	}
+	if WithRetryAfter(nil, time.Second) != nil {
+		t.Error("no error became one")
 	}
 }

@@ -154,6 +154,27 @@ const (
 	PartSpec Part = "spec"
 )
 
+// Reads names what a node reads by the reference, for people.
+func (r Reference) Reads() string {
+	switch r.Part {
+	case PartChannel:
+		return fmt.Sprintf("value of the field %q", r.Channel)
+	case PartRest:
+		return "value of its smaller fields together"
+	case PartArg:
+		return "argument of the Send"
+	case PartDone:
+		return "result of the node, which its branches read,"
+	case PartContext:
+		return "context of the run"
+	case PartLoop:
+		return "state of the run"
+	case PartSpec:
+		return "spec of the graph"
+	}
+	return fmt.Sprintf("part %q", r.Part)
+}
+
 // DigestOf names a value by its content: SHA-256 in hex.
 func DigestOf(v pregel.Value) string {
 	sum := sha256.Sum256(v)
@@ -186,6 +207,6 @@ type WrongValueError struct {
 }
 
 func (e *WrongValueError) Error() string {
-	return fmt.Sprintf("found a value of %d bytes with digest %.12s… where one of %d bytes with digest %.12s… was sent",
-		e.Size, e.Digest, e.Want.Size, e.Want.Digest)
+	return fmt.Sprintf("found another %s: a value of %d bytes with digest %.12s… where one of %d bytes with digest %.12s… was sent",
+		e.Want.Reads(), e.Size, e.Digest, e.Want.Size, e.Want.Digest)
 }

@@ -102,6 +102,8 @@ type NodeError struct {
 	Node  string `json:"node,omitempty"`
 	// Final says that no retry policy may repeat what failed.
 	Final bool `json:"final,omitempty"`
+	// Wait is how many milliseconds the error asks to wait before what failed is tried again; 0 for no word of it.
+	Wait int64 `json:"wait_ms,omitempty"`
 }
 
 // CancelledType is the type of the error of a task that was stopped from outside: its run was cancelled, or its

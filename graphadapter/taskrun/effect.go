@@ -120,6 +120,9 @@ func (c *effectCall) run(ctx context.Context) (pregel.Value, error) {
 		if c.recorded {
 			recorded = &c.entry
 		}
+		if by, stops := c.stopRuled(); stops && c.finding != ledger.FindingNone {
+			return nil, c.stop(ctx, by)
+		}
 		var err error
 		switch ledger.Decide(c.effect.Guarantee(), recorded, c.before(), c.finding) {
 		case ledger.ActionUse:

@@ -136,6 +136,10 @@ func (t *TaskRun) conclude(ctx, bounded context.Context, r result) (pregel.Outco
 	case len(questions) > 0 && (timedOut || !r.left):
 		out.Questions, out.Drain = questions, drain
 		return out, nil
+	case timedOut && r.left:
+		left := *timeout
+		left.LeftAfter = abandonAfter
+		return out, &left
 	case timedOut:
 		return out, timeout
 	case r.err != nil && ctx.Err() != nil:

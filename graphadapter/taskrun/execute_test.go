@@ -213,6 +213,9 @@ func TestTimeouts(t *testing.T) {
 				if !errors.As(err, &timeout) || timeout.Kind != c.kind || timeout.Node != "pay" {
 					t.Errorf("got %v", err)
 				}
+				if left := timeout.LeftAfter > 0; left != (c.after > c.run+c.idle) && c.name != "progress" || left && !strings.Contains(err.Error(), "may still run beside") {
+					t.Errorf("left behind after %v: %v", timeout.LeftAfter, err)
+				}
 				if took := time.Since(start); took != c.after {
 					t.Errorf("took %v, want %v", took, c.after)
 				}

@@ -41,11 +41,12 @@ func rulingSchema(undo bool) pregel.Value {
 		`"receipt":{"description":"with done: the receipt that the effect returns; without it the one that was found"}}}`)
 }
 
-// What a person can answer; anything else is to stop.
+// What a person can answer.
 const (
 	rulingDone   = "done"
 	rulingRepeat = "repeat"
 	rulingUndo   = "undo"
+	rulingFail   = "fail"
 )
 
 // ruling is a person's answer.
@@ -96,6 +97,40 @@ func (c *effectCall) ruling(ctx context.Context) (r ruling, by string, err error
 	return r, orAPerson(answer.By), nil
 }
 
+// answered is what a person has answered to the doubt about the effect that is on record, and who; false while nobody has.
+func (c *effectCall) answered() (r ruling, by string, ok bool) {
+	if !c.recorded || c.entry.State != ledger.StateUnknown {
+		return r, "", false
+	}
+	answer, ok := c.t.answers[c.t.questionID(&pregel.Question{About: aboutKey(c.doubtKey())})]
+	if !ok || json.Unmarshal(answer.Value, &r) != nil {
+		return r, "", false
+	}
+	return r, orAPerson(answer.By), true
+}
+
+// stopRuled reports whether a person has decided that the node stops, and who. That holds whatever the outside says by now.
+func (c *effectCall) stopRuled() (by string, stops bool) {
+	r, by, ok := c.answered()
+	return by, ok && r.Action == rulingFail
+}
+
+// stop fails the node as a person has decided. A write that the outside has is put on record: a retry goes on with its receipt.
+func (c *effectCall) stop(ctx context.Context, by string) error {
+	ruled := c.entry.Ruled()
+	why := c.entry.Evidence
+	if c.finding == ledger.FindingCommitted {
+		c.entry = ruled
+		if err := c.commit(ctx, c.receipt, fmt.Sprintf("%s, after %s decided to stop", c.evidence, by)); err != nil {
+			return err
+		}
+		why = "the outside has the write by now; its receipt is on record, and a retry of the run goes on with it"
+	} else if err := c.record(ctx, ruled); err != nil {
+		return c.failed("record the answer", err)
+	}
+	return c.failed("ask a person", graphadapter.Permanent(fmt.Errorf("%s decided to stop here: %s", by, why)))
+}
+
 // maxShown bounds what a question shows of parameters and of a receipt, in bytes each: it is part of the task's outcome.
 const maxShown = 64 << 10
 
@@ -128,8 +163,5 @@ func (c *effectCall) rule(ctx context.Context, r ruling, by string) error {
 			return c.undo(ctx, by)
 		}
 	}
-	if err := c.record(ctx, ruled); err != nil {
-		return c.failed("record the answer", err)
-	}
-	return c.failed("ask a person", graphadapter.Permanent(fmt.Errorf("%s decided to stop here: %s", by, c.entry.Evidence)))
+	return c.stop(ctx, by)
 }

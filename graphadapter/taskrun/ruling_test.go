@@ -1,6 +1,7 @@
 package taskrun
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -195,4 +196,45 @@ func TestOutsideHasTheLastWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPaid(t, b, journal, receipt)
+}
+
+// TestAPersonStopsWhateverTheOutsideSays: the outside was not clear when a person decided to stop, and is by the time the node runs again. The
+// node stops. What the outside has is on record, and a retry goes on with it.
+func TestAPersonStopsWhateverTheOutsideSays(t *testing.T) {
+	for _, target := range []ledger.Target{ledger.TargetKeyed, ledger.TargetLookupOnly} {
+		for says, want := range map[ledger.Finding]ledger.State{
+			ledger.FindingCommitted: ledger.StateCommitted, ledger.FindingNotFound: ledger.StateUnknown, ledger.FindingUnknown: ledger.StateUnknown,
+		} {
+			t.Run(string(target)+" "+string(says), func(t *testing.T) {
+				calls, finding := 0, ledger.FindingUnknown
+				effect := graphadapter.Effect{Name: "payments.refund", Target: target,
+					Do: func(context.Context, string, pregel.Value) (pregel.Value, error) {
+						calls++
+						return pregel.Value(`"rf-1"`), nil
+					},
+					Lookup: func(context.Context, string, pregel.Value) (graphadapter.Finding, error) {
+						return graphadapter.Finding{Status: finding, Receipt: pregel.Value(`"rf-0"`)}, nil
+					}}
+				var receipt string
+				g := oneNode(payOnce(&receipt), effect)
+				journal := mustJournal(t, nil)
+				q := doubtful(t, g, journal)
+				finding = says
+				fail := answerTo(q, `{"action":"fail"}`)
+				_, err := withAnswers(t, g, journal, fail)
+				if !graphadapter.IsPermanent(err) || !strings.Contains(err.Error(), "ann decided to stop") || calls != 0 || receipt != "" {
+					t.Fatalf("%d calls, receipt %q, error %v", calls, receipt, err)
+				}
+				if e := onlyEntry(t, journal); e.State != want || e.Rulings != 1 {
+					t.Fatalf("ledger %+v", e)
+				}
+				if says != ledger.FindingCommitted {
+					return
+				}
+				if out, err := withAnswers(t, g, journal, fail); err != nil || len(out.Questions) > 0 || receipt != "rf-0" || calls != 0 {
+					t.Errorf("retried: %d calls, receipt %q, %d questions, error %v", calls, receipt, len(out.Questions), err)
+				}
+			})
+		}
+	}
 }

@@ -3,7 +3,6 @@ package taskrun
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -210,15 +209,8 @@ func (c *effectCall) undoable() bool {
 // undoRuled reports whether a person has decided that the effect is to be undone, and who. It is looked for before the
 // outside is asked: what is not found there may have been undone by an execution that was lost.
 func (c *effectCall) undoRuled() (by string, ruled bool) {
-	if !c.recorded || c.entry.State != ledger.StateUnknown || c.effect.Compensate == nil {
-		return "", false
-	}
-	answer, ok := c.t.answers[c.t.questionID(&pregel.Question{About: aboutKey(c.doubtKey())})]
-	var r ruling
-	if !ok || json.Unmarshal(answer.Value, &r) != nil || r.Action != rulingUndo {
-		return "", false
-	}
-	return orAPerson(answer.By), true
+	r, by, ok := c.answered()
+	return by, ok && r.Action == rulingUndo && c.effect.Compensate != nil
 }
 
 // undo undoes what the outside has of the effect, by its Compensate, as [Compensate] does: what is called is stored

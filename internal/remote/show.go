@@ -145,6 +145,15 @@ func (c *reader) retention(ctx context.Context) (time.Duration, error) {
 	return c.keeps, nil
 }
 
+// whenNext is when the next attempt of a task begins, where that is more than a moment after the last one ended; else empty.
+func whenNext(a *workflowpb.PendingActivityInfo) string {
+	at := a.GetNextAttemptScheduleTime()
+	if at == nil || at.AsTime().Sub(a.GetLastAttemptCompleteTime().AsTime()) < 5*time.Second {
+		return ""
+	}
+	return " at " + at.AsTime().UTC().Format(time.RFC3339)
+}
+
 // problem says why an open run makes no progress although nothing failed; "" when there is no sign of that.
 func (c *reader) problem(ctx context.Context, last *lastRun) (string, error) {
 	if task := last.described.GetPendingWorkflowTask(); task.GetAttempt() > 1 {
@@ -163,7 +172,7 @@ func (c *reader) problem(ctx context.Context, last *lastRun) (string, error) {
 		case kind == graphadapter.NodeUnservedType, kind == graphadapter.NodeInputType:
 			return codec.Message(c.cfg.DataConverter, failure), nil
 		case kind == graphadapter.NodeRetryType:
-			return fmt.Sprintf("%s failed and will be tried again: %s", a.GetActivityType().GetName(),
+			return fmt.Sprintf("%s failed and will be tried again%s: %s", a.GetActivityType().GetName(), whenNext(a),
 				codec.Message(c.cfg.DataConverter, failure)), nil
 		case a.GetAttempt() > 3:
 			return fmt.Sprintf("%s was started %d times: its workers get lost", a.GetActivityType().GetName(), a.GetAttempt()), nil

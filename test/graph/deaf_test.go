@@ -61,7 +61,7 @@ func TestANodeThatDoesNotLookAtItsContextIsOutOfTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			graphtest.Runtimes(t, func(t *testing.T, rt superstep.Runtime) {
-				for _, mode := range []superstep.Durability{superstep.Sync, superstep.Async, superstep.Exit} {
+				for _, mode := range []superstep.Durability{superstep.DurabilitySync, superstep.DurabilityAsync, superstep.DurabilityExit} {
 					runs.Store(0)
 					next.Store(0)
 					th := g.Thread(rt, graphtest.ThreadID(t))
