@@ -39,15 +39,12 @@ func WithStore(s *Store) MemoryOption {
 //
 // Errors: [store.ErrNone].
 func StoreFrom(ctx context.Context) (*Store, error) {
-	t, inNode := taskrun.TaskFrom(ctx)
-	if inNode {
-		t.DependsOn("the store")
-	}
+	taskrun.DependsOn(ctx, "the store")
 	s, err := store.FromContext(ctx)
 	if err != nil {
 		return nil, graphadapter.Permanent(err)
 	}
-	if !inNode {
+	if _, inNode := taskrun.TaskFrom(ctx); !inNode {
 		return s, nil
 	}
 	return s.Through(func(ctx context.Context, c store.Change) error { return storeWrite(ctx, s, c) }), nil

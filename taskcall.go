@@ -278,7 +278,7 @@ func Info(ctx context.Context) TaskInfo {
 	if !ok {
 		return TaskInfo{}
 	}
-	t.DependsOn("superstep.Info")
+	taskrun.DependsOn(ctx, "superstep.Info")
 	i := t.Info()
 	return TaskInfo{
 		Graph: i.Graph, Node: i.Node, Thread: i.Thread, Step: i.Step, Attempt: i.Attempt, StepsLeft: i.StepsLeft,

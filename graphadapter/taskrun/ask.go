@@ -66,7 +66,7 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 		return pregel.Answer{}, &QuestionTooLargeError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread, Bytes: size}
 	}
 	if q.About == "" {
-		if err := t.identify(&q); err != nil {
+		if err := identify(t, &q); err != nil {
 			return pregel.Answer{}, err
 		}
 	}
@@ -104,7 +104,7 @@ func (t *TaskRun) questionID(q *pregel.Question) string {
 }
 
 // identify sets what tells a question apart from all others of its task.
-func (t *TaskRun) identify(q *pregel.Question) error {
+func identify(t *TaskRun, q *pregel.Question) error {
 	about, err := aboutQuestion(q)
 	if err != nil {
 		return graphadapter.Permanent(fmt.Errorf("node %q of graph %q, thread %q, asks something that has no canonical form: %w", t.info.Node,
@@ -116,6 +116,19 @@ func (t *TaskRun) identify(q *pregel.Question) error {
 	}
 	q.About = ledger.Hash("ordinal", t.scope, about, t.next("question", about))[:ledger.KeyLength]
 	return nil
+}
+
+// aboutQuestion names what is asked, wherever it is asked: the event that is waited for, or the question and the schema of its answer.
+func aboutQuestion(q *pregel.Question) (string, error) {
+	if q.Event != "" {
+		return ledger.Hash("event", q.Event), nil
+	}
+	value, err := graphadapter.ParamsHash(jsontext.OrNull(q.Value))
+	if err != nil {
+		return "", err
+	}
+	schema, err := graphadapter.ParamsHash(jsontext.OrNull(q.Schema))
+	return ledger.Hash("question", value, schema), err
 }
 
 // aboutKey is the About of a question that the task asks by itself: its key says what it is about, and its words may change.

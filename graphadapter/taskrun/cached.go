@@ -3,8 +3,10 @@ package taskrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"superstep.dev/graphadapter"
@@ -172,4 +174,39 @@ func (t resultCache) withCache(ctx context.Context, call func(context.Context, g
 
 func (t resultCache) warn(op string, err error) {
 	t.goesWithout(&graphadapter.CacheError{Graph: t.info.Graph, Node: t.info.Node, Op: op, Err: err})
+}
+
+// notKept are the nodes whose results this process has said that it does not keep, and why.
+var notKept sync.Map
+
+// mayKeep reports whether the node's result depends on its input alone. The first time that a node has read something else the log says
+// so: its policy has no effect.
+func (t resultCache) mayKeep() bool {
+	if !t.dependsOnInputAlone() {
+		return false
+	}
+	t.mu.Lock()
+	beyond := t.beyond
+	t.mu.Unlock()
+	if beyond == "" {
+		return true
+	}
+	of := [3]string{t.info.Graph, t.info.Node, beyond}
+	if _, before := notKept.LoadOrStore(of, true); !before {
+		t.goesWithout(&graphadapter.CacheError{Graph: t.info.Graph, Node: t.info.Node, Op: "set",
+			Err: errors.New("its result is not kept, as the node read " + beyond + ", which is not part of its input: put it into the state, " +
+				"or leave out the cache policy")})
+	}
+	return false
+}
+
+// remembersOthers reports whether the task began with calls that an execution before has recorded: what that one read is not known here. A
+// thread-wide call is the thread's.
+func (t resultCache) remembersOthers() bool {
+	for _, e := range t.journal.Entries() {
+		if e.ThreadWide || e.Kind == ledger.KindTask && t.remembered[e.Key] {
+			return true
+		}
+	}
+	return false
 }

@@ -2,22 +2,25 @@ package taskrun
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
-	"superstep.dev/graphadapter"
-	"superstep.dev/graphadapter/ledger"
+	"superstep.dev/graphadapter/pregel"
 )
 
 // A kept result is given to every run with an equal input, whoever it is for. So a node that has read something else, such as for whom
 // the run is, keeps none.
 
-// DependsOn notes that the node reads what its input does not have. With that its result is not kept.
-func (t *TaskRun) DependsOn(what string) {
+// DependsOn notes that the node which ctx is of reads what its input does not have. With that its result is not kept.
+func DependsOn(ctx context.Context, what string) {
+	if t, ok := TaskFrom(ctx); ok {
+		noteRead(t, what)
+	}
+}
+
+func noteRead(t *TaskRun, what string) {
 	for ; t != nil; t = t.outer {
 		t.mu.Lock()
 		if t.beyond == "" {
@@ -27,13 +30,16 @@ func (t *TaskRun) DependsOn(what string) {
 	}
 }
 
-// dependsOnContext notes that the node reads the run's context value, which a key of the node's own says nothing of.
-func (t *TaskRun) dependsOnContext() {
-	for ; t != nil; t = t.outer {
-		if policy := t.node.Cache; policy != nil && policy.Key != nil {
-			t.DependsOn("the run's context")
+// RunContext returns the context value of the run, nil for none: the same in every node, branch, effect and error
+// handler, also in graphs that a node calls. It must not be changed. A node whose cache policy has a key of its own keeps no result then, as
+// that key says nothing of the value.
+func (t *TaskRun) RunContext() pregel.Value {
+	for of := t; of != nil; of = of.outer {
+		if policy := of.node.Cache; policy != nil && policy.Key != nil {
+			noteRead(of, "the run's context")
 		}
 	}
+	return t.env.Context
 }
 
 // readContext is the context of a node whose result may be kept. It notes what the node reads from it: the store, the caller's values, the
@@ -47,7 +53,7 @@ type readContext struct {
 func (c readContext) Value(key any) any {
 	v := c.Context.Value(key)
 	if v != nil && !isOurs(key, v) {
-		c.task.DependsOn(fmt.Sprintf("the value of a %T in its context", key))
+		noteRead(c.task, fmt.Sprintf("the value of a %T in its context", key))
 	}
 	return v
 }
@@ -64,38 +70,3 @@ func isOurs(key, value any) bool {
 // machinery are the packages whose values in a context are not the caller's. The root package's are an entrypoint's, whose input is in the state.
 var machinery = []string{"superstep.dev/graphadapter", "superstep.dev/activities", "superstep.dev/internal", "superstep.dev/graphtest",
 	"go.opentelemetry.io/otel/trace"}
-
-// notKept are the nodes whose results this process has said that it does not keep, and why.
-var notKept sync.Map
-
-// mayKeep reports whether the node's result depends on its input alone. The first time that a node has read something else the log says
-// so: its policy has no effect.
-func (t resultCache) mayKeep() bool {
-	if !t.dependsOnInputAlone() {
-		return false
-	}
-	t.mu.Lock()
-	beyond := t.beyond
-	t.mu.Unlock()
-	if beyond == "" {
-		return true
-	}
-	of := [3]string{t.info.Graph, t.info.Node, beyond}
-	if _, before := notKept.LoadOrStore(of, true); !before {
-		t.goesWithout(&graphadapter.CacheError{Graph: t.info.Graph, Node: t.info.Node, Op: "set",
-			Err: errors.New("its result is not kept, as the node read " + beyond + ", which is not part of its input: put it into the state, " +
-				"or leave out the cache policy")})
-	}
-	return false
-}
-
-// remembersOthers reports whether the task began with calls that an execution before has recorded: what that one read is not known here. A
-// thread-wide call is the thread's.
-func (t resultCache) remembersOthers() bool {
-	for _, e := range t.journal.Entries() {
-		if e.ThreadWide || e.Kind == ledger.KindTask && t.remembered[e.Key] {
-			return true
-		}
-	}
-	return false
-}

@@ -212,6 +212,8 @@ func (t *TaskRun) runInline(ctx context.Context, next resumer, over *deadlineWat
 	return r, here
 }
 
+func init() { runsNode = entryOf((*TaskRun).result) }
+
 // result runs node and branches, or takes what is kept of an equal input.
 //
 //go:noinline

@@ -17,7 +17,7 @@ const recordAfter = 5 * time.Second
 // Memo returns the recorded result of a call, or makes the call and records its result before returning it. An error
 // is returned and not recorded, so the next execution calls again. The call is known by its key, or without one by its
 // ordinal among the calls of that name in its scope; calls of one key in parallel are made once. Without a key it is not
-// recorded where its ordinal says nothing; see [TaskRun.ordered].
+// recorded where its ordinal says nothing; see callOrder.
 func (t *TaskRun) Memo(ctx context.Context, name, key string, call MemoFunc) (pregel.Value, error) {
 	return t.memo(ctx, t.memoEntry(name, key), call)
 }
@@ -30,8 +30,8 @@ func (t *TaskRun) ThreadMemo(ctx context.Context, name, key string, call MemoFun
 
 // memoEntry describes a call of that name. Its key is empty for a call that is not recorded.
 func (t *TaskRun) memoEntry(name, key string) ledger.Entry {
-	if key == "" && !t.ordered() {
-		t.warnOfOrder(name)
+	if key == "" && !(callOrder{t}).counts() {
+		callOrder{t}.warn(name)
 		return ledger.Entry{Name: name, Kind: ledger.KindTask}
 	}
 	return ledger.Entry{Key: t.callKey(ledger.KindTask, name, key, ""), Name: name, Kind: ledger.KindTask, Attempts: 1}
@@ -102,7 +102,7 @@ func (p *Pending) Get(ctx context.Context) (pregel.Value, error) {
 // memo makes the call that the entry describes, once.
 func (t *TaskRun) memo(ctx context.Context, e ledger.Entry, call MemoFunc) (pregel.Value, error) {
 	if e.Key == "" {
-		return t.callAlone(ctx, e.Name, call)
+		return callOrder{t}.alone(ctx, e.Name, call)
 	}
 	if t.inside(e.Key) {
 		return nil, t.memoError(e.Name, fmt.Errorf("a call of this key cannot be made inside itself"))
@@ -130,6 +130,10 @@ func (t *TaskRun) memo(ctx context.Context, e ledger.Entry, call MemoFunc) (preg
 	return t.callAndRecord(ctx, e, call)
 }
 
+func init() { runsCall = entryOf((*TaskRun).callAndRecord) }
+
+// callAndRecord makes a call in a scope of its own.
+//
 //go:noinline
 func (t *TaskRun) callAndRecord(ctx context.Context, e ledger.Entry, call MemoFunc) (pregel.Value, error) {
 	inner := t.within(e.Key)

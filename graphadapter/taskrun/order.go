@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime"
 
-	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/jsontext"
@@ -21,9 +20,18 @@ import (
 var errNotOrdered = errors.New("it is called without a key from a goroutine of the node's own, so its order says nothing, and its result is not " +
 	"remembered: the call is made again whenever the node runs again. Give it superstep.WithKey, or start it with superstep.Go")
 
-// ordered reports whether the order of the scope's calls is the same in every execution: the caller runs on the goroutine that runs the
+// callOrder is what the order of a scope's calls says.
+type callOrder struct{ *TaskRun }
+
+// runsNode and runsCall are the functions that run the function of a node and of a memoised call; the files of these name them.
+var runsNode, runsCall uintptr
+
+// entryOf is where a function's code begins.
+func entryOf(function any) uintptr { return reflect.ValueOf(function).Pointer() }
+
+// counts reports whether the order of the scope's calls is the same in every execution: the caller runs on the goroutine that runs the
 // scope's function, the node's or that of a memoised call.
-func (t *TaskRun) ordered() bool {
+func (t callOrder) counts() bool {
 	if t.unordered {
 		return false
 	}
@@ -45,14 +53,8 @@ func (t *TaskRun) ordered() bool {
 	}
 }
 
-// The functions of this package that run a scope's own function.
-var (
-	runsNode = reflect.ValueOf((*TaskRun).result).Pointer()
-	runsCall = reflect.ValueOf((*TaskRun).callAndRecord).Pointer()
-)
-
-// warnOfOrder says, once in an attempt, that calls are not recorded.
-func (t *TaskRun) warnOfOrder(name string) {
+// warn says, once in an attempt, that calls are not recorded.
+func (t callOrder) warn(name string) {
 	t.mu.Lock()
 	before := t.warned
 	t.warned = true
@@ -62,9 +64,9 @@ func (t *TaskRun) warnOfOrder(name string) {
 	}
 }
 
-// callAlone makes a memoised call that is not recorded. All such calls of a scope share one scope within it, where again no order counts:
+// alone makes a memoised call that is not recorded. All such calls of a scope share one scope within it, where again no order counts:
 // the questions and effects of two of them are told apart by what they are.
-func (t *TaskRun) callAlone(ctx context.Context, name string, call MemoFunc) (pregel.Value, error) {
+func (t callOrder) alone(ctx context.Context, name string, call MemoFunc) (pregel.Value, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -72,7 +74,7 @@ func (t *TaskRun) callAlone(ctx context.Context, name string, call MemoFunc) (pr
 		return nil, err
 	}
 	defer t.endCall()
-	v, err := call(t.withoutOrder().in(ctx))
+	v, err := call(t.aside().in(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -82,29 +84,16 @@ func (t *TaskRun) callAlone(ctx context.Context, name string, call MemoFunc) (pr
 	return v, nil
 }
 
-// withoutOrder is the scope of the calls in t that are not recorded.
-func (t *TaskRun) withoutOrder() *TaskRun {
+// aside is the scope of the calls in t that are not recorded.
+func (t callOrder) aside() *TaskRun {
 	if t.unordered {
-		return t
+		return t.TaskRun
 	}
 	t.countMu.Lock()
 	defer t.countMu.Unlock()
-	if t.aside == nil {
-		t.aside = t.within(ledger.Hash("unordered", t.scope)[:ledger.KeyLength])
-		t.aside.unordered = true
+	if t.apart == nil {
+		t.apart = t.within(ledger.Hash("unordered", t.scope)[:ledger.KeyLength])
+		t.apart.unordered = true
 	}
-	return t.aside
-}
-
-// aboutQuestion names what is asked, wherever it is asked: the event that is waited for, or the question and the schema of its answer.
-func aboutQuestion(q *pregel.Question) (string, error) {
-	if q.Event != "" {
-		return ledger.Hash("event", q.Event), nil
-	}
-	value, err := graphadapter.ParamsHash(jsontext.OrNull(q.Value))
-	if err != nil {
-		return "", err
-	}
-	schema, err := graphadapter.ParamsHash(jsontext.OrNull(q.Schema))
-	return ledger.Hash("question", value, schema), err
+	return t.apart
 }

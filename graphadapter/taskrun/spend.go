@@ -50,17 +50,15 @@ func (t *TaskRun) Spend(ctx context.Context, s Spending) error {
 		}
 		return about, nil
 	}
-	e := t.spendEntry(about)
+	next := func() ledger.Entry {
+		return ledger.Entry{Key: t.callKey(ledger.KindTask, spendName, "", string(about)), Name: spendName, Kind: ledger.KindTask, Attempts: 1}
+	}
+	e := next()
 	for t.InCall() && t.isNoted(e.Key) {
-		e = t.spendEntry(about)
+		e = next()
 	}
 	_, err = t.memo(ctx, e, note)
 	return err
-}
-
-// spendEntry describes the next note of that amount.
-func (t *TaskRun) spendEntry(about pregel.Value) ledger.Entry {
-	return ledger.Entry{Key: t.callKey(ledger.KindTask, spendName, "", string(about)), Name: spendName, Kind: ledger.KindTask, Attempts: 1}
 }
 
 // isNoted reports whether an execution before noted what it spent under a key.

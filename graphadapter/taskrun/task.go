@@ -27,9 +27,9 @@ type TaskRun struct {
 	parent *TaskRun
 	asked  atomic.Bool // a question was asked in this scope, or in one within it
 
-	// unordered says that calls in this scope come in any order; aside is the scope of such calls within this one, nil before the first.
+	// unordered says that calls in this scope come in any order; apart is the scope of such calls within this one, nil before the first.
 	unordered bool
-	aside     *TaskRun
+	apart     *TaskRun
 
 	countMu    sync.Mutex
 	counts     map[string]int    // nil while nothing was counted
@@ -70,13 +70,6 @@ func (t *TaskRun) Info() Info { return t.info }
 
 // InCall reports whether t runs within a memoised call, which is not made again once it is recorded.
 func (t *TaskRun) InCall() bool { return t.scope != "" }
-
-// RunContext returns the context value of the run, nil for none: the same in every node, branch, effect and error
-// handler, also in graphs that a node calls. It must not be changed.
-func (t *TaskRun) RunContext() pregel.Value {
-	t.dependsOnContext()
-	return t.env.Context
-}
 
 // Decoded is [graphadapter.RunOptions].Decoded. Nil for a task that runs without a driver, alone in its activity.
 func (t *TaskRun) Decoded() *sync.Map { return t.env.decoded }
