@@ -23,6 +23,8 @@ var (
 	ErrInterrupted = graphadapter.ErrInterrupted
 	// ErrEventTimeout is what [WaitEvent] returns when the event did not come in time, as an [*EventTimeoutError].
 	ErrEventTimeout = graphadapter.ErrEventTimeout
+	// ErrAnswerTimeout is what [Interrupt] returns when nobody has answered before the deadline, as an [*AnswerTimeoutError].
+	ErrAnswerTimeout = errors.New("superstep: nobody answered in time")
 	// ErrYielded is what tasks and effects return when this execution of the node ends here and the node begins again, with
 	// what it has recorded: to own a thread-wide key, or because its record is as large as the run can hold for one execution.
 	// Pass it on; the node begins again even if it is swallowed. Nothing that was recorded is repeated.

@@ -12,6 +12,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/internal/jsonfit"
+	"superstep.dev/thread"
 )
 
 // WithAnswerSchema replaces the answer's JSON schema (draft 2020-12), which otherwise follows from its Go type: to
@@ -19,6 +20,63 @@ import (
 func WithAnswerSchema(schema string) CallOption {
 	return callOption{"WithAnswerSchema", func(o *callOptions) { o.schema = pregel.Value(schema) }}
 }
+
+// WithDeadline bounds how long a question of [Interrupt] waits for its answer, from when it is first asked, across restarts. After that Interrupt
+// returns an [*AnswerTimeoutError], or the answer of [WithDefaultAnswer]. The audit of the thread has it either way.
+func WithDeadline(within time.Duration) CallOption {
+	return callOption{"WithDeadline", func(o *callOptions) { o.within, o.bounded = within, true }}
+}
+
+// WithDefaultAnswer is the answer that a question of [Interrupt] has when nobody has answered it at its deadline ([WithDeadline]). It has to
+// have the schema of the answer.
+func WithDefaultAnswer(answer any) CallOption {
+	return callOption{"WithDefaultAnswer", func(o *callOptions) { o.fallback, o.hasFallback = answer, true }}
+}
+
+// addDeadline adds to a question until when it waits, and what its answer is then.
+func (o *callOptions) addDeadline(q *pregel.Question) error {
+	switch {
+	case o.hasFallback && !o.bounded:
+		return fmt.Errorf("WithDefaultAnswer needs WithDeadline: %w", thread.ErrBadInput)
+	case !o.bounded:
+		return nil
+	case o.within <= 0:
+		return fmt.Errorf("the deadline of %v is not above zero: leave it out for a question without one: %w", o.within, thread.ErrBadInput)
+	}
+	if q.Timeout = wholeMilliseconds(o.within); !o.hasFallback {
+		return nil
+	}
+	var err error
+	if q.Default, err = jsonfit.Encode(o.fallback); err != nil {
+		return fmt.Errorf("the default answer, a %T, does not encode as JSON: %w", o.fallback, err)
+	}
+	if err := graphadapter.CheckAnswer(*q, q.Default); err != nil {
+		return fmt.Errorf("the default answer is none: %w", err)
+	}
+	return nil
+}
+
+// AnswerTimeoutError says that nobody answered a question before its deadline ([WithDeadline]). It is an [ErrAnswerTimeout].
+type AnswerTimeoutError struct {
+	Graph, Node, Thread string
+	// Question is the question's id.
+	Question string
+	Timeout  time.Duration
+}
+
+// Error implements error in one line.
+func (e *AnswerTimeoutError) Error() string {
+	return fmt.Sprintf("%snobody answered question %s of thread %q within %v", place(e.Graph, e.Node), e.Question, e.Thread, e.Timeout)
+}
+
+// Is makes it an ErrAnswerTimeout.
+func (e *AnswerTimeoutError) Is(target error) bool { return target == ErrAnswerTimeout }
+
+// Permanent says that no retry helps: the time is over.
+func (e *AnswerTimeoutError) Permanent() bool { return true }
+
+// ErrorType names the kind of failure in stored data.
+func (e *AnswerTimeoutError) ErrorType() string { return "AnswerTimeout" }
 
 // Interrupt asks a question, any value that encodes as JSON, and returns its answer as an A. While there is no answer
 // it returns [ErrInterrupted]: the node returns that error, the run waits without holding a process, and when the
@@ -65,7 +123,7 @@ func Interrupt[A any](ctx context.Context, question any, opts ...CallOption) (A,
 }
 
 func questionOf(question any, answer reflect.Type, opts []CallOption) (pregel.Question, error) {
-	o, err := callOptionsOf(opts, "WithAnswerSchema")
+	o, err := callOptionsOf(opts, "WithAnswerSchema", "WithDeadline", "WithDefaultAnswer")
 	if err != nil {
 		return pregel.Question{}, err
 	}
@@ -82,7 +140,8 @@ func questionOf(question any, answer reflect.Type, opts []CallOption) (pregel.Qu
 	if err != nil {
 		return pregel.Question{}, err
 	}
-	return pregel.Question{Key: o.Key, Value: value, Schema: schema}, nil
+	q := pregel.Question{Key: o.Key, Value: value, Schema: schema}
+	return q, o.addDeadline(&q)
 }
 
 // QuestionTooLargeError says that a node asks more than anybody could be shown: ask with a reference to the large value.
@@ -112,6 +171,10 @@ func (e *AnswerError) Unwrap() error { return e.Cause }
 func (e *AnswerError) Permanent() bool { return true }
 
 func answerError(err error) error {
+	var late *graphadapter.AnswerTimeoutError
+	if errors.As(err, &late) {
+		return &AnswerTimeoutError{Graph: late.Graph, Node: late.Node, Thread: late.Thread, Question: late.Question, Timeout: late.Timeout}
+	}
 	var wrong *graphadapter.AnswerError
 	if !errors.As(err, &wrong) {
 		return err
@@ -167,6 +230,9 @@ func WaitEvent[T any](ctx context.Context, name string, timeout time.Duration, o
 		return zero, fmt.Errorf("wait for event %q: %w", name, ErrOutsideNode)
 	}
 	q, err := questionOf(nil, reflect.TypeFor[T](), opts)
+	if err == nil && q.Timeout > 0 {
+		err = fmt.Errorf("a wait has a timeout and no deadline: leave out WithDeadline: %w", thread.ErrBadInput)
+	}
 	if err == nil {
 		key, schema := q.Key, q.Schema
 		q, err = graphadapter.EventQuestion(name, timeout)

@@ -26,7 +26,12 @@ type callOptions struct {
 	graphadapter.CallOptions
 	keyed   bool
 	schema  pregel.Value // of a question's answer
-	special []string     // options that not every call takes, by name
+	within  time.Duration
+	bounded bool // within is given
+	// fallback is the answer at the deadline, where hasFallback says that there is one.
+	fallback    any
+	hasFallback bool
+	special     []string // options that not every call takes, by name
 }
 
 // callOption is one option; those that every call takes have no name.

@@ -79,6 +79,8 @@ func (a answers) questionFacts(v thread.QuestionView) *screen.Table {
 		t.Fact("valid", validFact(ap.Action))
 		t.Fact("policy", policyFact(*ap))
 		t.Fact("hash", ap.ParamsHash)
+	} else if !v.Due.IsZero() {
+		t.Fact("due", a.deadlineFact(v.Question))
 	}
 	return t
 }
@@ -102,6 +104,15 @@ func (a answers) showAnswer(schema json.RawMessage) {
 	}
 	a.Printf("\nanswer\n")
 	a.Exactly(schema)
+}
+
+// deadlineFact says until when a question waits, and what follows.
+func (a answers) deadlineFact(q thread.Question) string {
+	then := "its node is told that nobody has answered"
+	if q.Default != nil {
+		then = "the answer is " + screen.ValueText(q.Default)
+	}
+	return fmt.Sprintf("%s, %s; then %s", a.Distance(q.Due), a.Moment(q.Due), then)
 }
 
 // riskFact says how much harm the action can do, and whether it can be undone.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -174,6 +175,12 @@ func modeFact(d superstep.Durability, fused bool) string {
 }
 
 func (a *app) showQuestions(questions []thread.Question) {
+	if slices.ContainsFunc(questions, func(q thread.Question) bool { return !q.Due.IsZero() }) {
+		screen.Section(a.Screen, questions, func(q thread.Question) screen.Row {
+			return screen.Row{q.ID, q.Node, screen.ValueText(q.Value), a.Moment(q.Due)}
+		}, "QUESTION", "NODE", "ASKS", "UNTIL")
+		return
+	}
 	screen.Section(a.Screen, questions, func(q thread.Question) screen.Row {
 		return screen.Row{q.ID, q.Node, screen.ValueText(q.Value)}
 	}, "QUESTION", "NODE", "ASKS")

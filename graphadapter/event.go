@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"superstep.dev/graphadapter/pregel"
@@ -65,6 +67,54 @@ func EventQuestion(name string, timeout time.Duration) (pregel.Question, error) 
 	}{name, q.Timeout})
 	return q, err
 }
+
+// AnyEventQuestion is a wait for the first of several events; timeout 0 means without an end.
+func AnyEventQuestion(events []pregel.Awaited, timeout time.Duration) (pregel.Question, error) {
+	var names []string
+	for _, e := range events {
+		if err := CheckEventName(e.Name); err != nil {
+			return pregel.Question{}, err
+		}
+		if slices.Contains(names, e.Name) {
+			return pregel.Question{}, fmt.Errorf("the event %q is waited for twice at once: name it once", e.Name)
+		}
+		names = append(names, e.Name)
+	}
+	if len(names) == 0 || len(names) > MaxAwaited {
+		return pregel.Question{}, fmt.Errorf("a wait takes the first of 1 to %d events, not of %d", MaxAwaited, len(names))
+	}
+	q, err := EventQuestion(names[0], timeout)
+	if err != nil {
+		return q, err
+	}
+	q.Event, q.Events = strings.Join(names, " or "), events
+	q.Value, err = json.Marshal(struct {
+		Events  []string `json:"events"`
+		Timeout int64    `json:"timeout_ms,omitempty"`
+	}{names, q.Timeout})
+	return q, err
+}
+
+// MaxAwaited is of how many events a wait takes the first.
+const MaxAwaited = 16
+
+// AnswerTimeoutError says that nobody answered a question before its deadline.
+type AnswerTimeoutError struct {
+	Graph, Node, Thread string
+	// Question is the question's id.
+	Question string
+	Timeout  time.Duration
+}
+
+func (e *AnswerTimeoutError) Error() string {
+	return fmt.Sprintf("node %q of graph %q, thread %q: nobody answered question %s within %v", e.Node, e.Graph, e.Thread, e.Question, e.Timeout)
+}
+
+// Permanent says that no retry helps: the time is over.
+func (e *AnswerTimeoutError) Permanent() bool { return true }
+
+// ErrorType names the kind of failure in stored data.
+func (e *AnswerTimeoutError) ErrorType() string { return "AnswerTimeout" }
 
 // CheckEventName says why an event cannot have that name; nil means it can.
 func CheckEventName(name string) error {

@@ -71,7 +71,7 @@ func (tr *trial) given(q pregel.OpenQuestion, before int) (pregel.Value, error) 
 func (tr *trial) reply(q pregel.OpenQuestion, v pregel.Value) error {
 	switch {
 	case q.Event != "":
-		return tr.take(life.Event{ID: q.ID, Name: q.Event, Value: v, By: "graphtest"})
+		return tr.take(life.Event{ID: q.ID, Name: q.Each()[0].Event, Value: v, By: "graphtest"})
 	case q.Approval == nil:
 		return tr.take(life.Answer{ID: q.ID, Question: q.ID, Value: v, By: "graphtest"})
 	}

@@ -18,6 +18,10 @@ type Question struct {
 	// Value is what is asked, as the node gave it; Schema is the JSON schema of the answer, nil for any JSON.
 	Value  json.RawMessage `json:"value"`
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// Due is when the time to answer is over, zero for never. Default is the answer that counts then; nil when the node is told that
+	// nobody has answered. An approval has a Due of its own.
+	Due     time.Time       `json:"due,omitzero"`
+	Default json.RawMessage `json:"default,omitempty"`
 	// Approval is the action that it asks to approve, nil for any other question. The answer is an [approval.Reply].
 	Approval *ApprovalView `json:"approval,omitempty"`
 }

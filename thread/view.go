@@ -81,6 +81,7 @@ type AttemptView struct {
 
 // WaitView is one task's wait for an event.
 type WaitView struct {
+	// ID is the wait's: a wait for the first of several events has a view for each of them.
 	ID    string `json:"id"`
 	Event string `json:"event"`
 	// Node waits, at superstep Step.

@@ -61,6 +61,9 @@ func (l *listed) noteOf(open []pregel.OpenQuestion) protocol.QuestionsNote {
 	return n
 }
 
+// silenceTold is what follows when nobody answers a question that has a deadline and no default: its node is told.
+const silenceTold approval.Silence = "timeout"
+
 func (l *listed) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
 	n := protocol.QuestionNote{ID: q.ID, Node: q.Node, At: l.life.AskedAt(q.ID)}
 	if about := aboutOf(q.Question); about != aboutQuestion {
@@ -68,7 +71,13 @@ func (l *listed) noteQuestion(q pregel.OpenQuestion) protocol.QuestionNote {
 	}
 	var a approval.Action
 	if q.Approval == nil || json.Unmarshal(q.Approval, &a) != nil {
-		n.Asks = clip.Line(graphadapter.QuestionText(q.Value))
+		n.Asks, n.Due = clip.Line(graphadapter.QuestionText(q.Value)), l.life.DueOf(q.ID)
+		if n.Silence = silenceTold; q.Default != nil {
+			n.Silence = approval.SilenceDefault
+		}
+		if q.Timeout <= 0 {
+			n.Silence = ""
+		}
 		return n
 	}
 	n.Asks, n.Risk, n.Silence = clip.Line(a.Summary), a.Risk, a.Silence

@@ -265,6 +265,15 @@ func entryExpired(a approval.Action, d approval.Decision) approval.Entry {
 	return approval.Entry{Kind: approval.KindExpired, Question: d.Question, ParamsHash: a.ParamsHash, Verdict: d.Verdict, Reason: d.Reason}
 }
 
+// entryUnanswered: the deadline of a question that asks for no approval is over, and nobody has answered.
+func entryUnanswered(q pregel.Question) approval.Entry {
+	reason := "nobody has answered in time, which its node is told"
+	if q.Default != nil {
+		reason = "nobody has answered in time, and its default counts"
+	}
+	return approval.Entry{Kind: approval.KindExpired, Question: q.ID, Reason: reason}
+}
+
 // Silence is who pauses a run because nobody decided on a question in time, and why.
 func Silence(question string) (by, reason string) {
 	return "superstep", fmt.Sprintf("nobody decided on the approval %s in time", question)

@@ -53,9 +53,9 @@ func (e Event) control(*Run) approval.Control {
 func (e Event) refusal(r *Run) error {
 	waiting := false
 	for _, q := range r.Waits() {
-		if q.Event == e.Name {
+		if q.Awaits(e.Name) {
 			waiting = true
-			if err := graphadapter.CheckAnswer(q.Question, e.Value); err != nil {
+			if err := graphadapter.CheckAnswer(q.For(e.Name), e.Value); err != nil {
 				return refuse(BadAnswer, "node %q waits for the event %q: %v", q.Node, e.Name, err)
 			}
 		}
@@ -71,9 +71,9 @@ func (e Event) refusal(r *Run) error {
 func (e Event) take(r *Run, by Actor, now time.Time) any {
 	var nodes []string
 	for _, q := range r.Waits() {
-		if q.Event == e.Name {
+		if q.Awaits(e.Name) {
 			nodes = append(nodes, q.Node)
-			r.give(q, e.ID, pregel.Answer{QuestionID: q.ID, Value: e.Value, By: by.Name()}, now)
+			r.give(q, e.ID, arrived(q, e.Name, e.Value, by.Name()), now)
 		}
 	}
 	if len(nodes) == 0 {
@@ -88,6 +88,15 @@ func (e Event) again(_ *Run, before Taken) any {
 	reply := read[EventReply](before)
 	reply.Repeated = isRepeat(e.Call, reply.Call)
 	return reply
+}
+
+// arrived is what a wait is given for an event.
+func arrived(q pregel.OpenQuestion, name string, value pregel.Value, by string) pregel.Answer {
+	a := pregel.Answer{QuestionID: q.ID, Value: value, By: by}
+	if len(q.Events) > 0 {
+		a.Event = name
+	}
+	return a
 }
 
 // TakenEvent is the outcome of an event that was taken.
@@ -113,22 +122,40 @@ func (r *Run) Waits() []pregel.OpenQuestion {
 	return slices.DeleteFunc(r.Unanswered(), func(q pregel.OpenQuestion) bool { return q.Event == "" })
 }
 
-// attendWaits gives events that were kept to those who wait for them by now, ends the waits whose time is over, and times the
-// others.
+// attendWaits gives events that were kept to those who wait for them by now, ends the waits and questions whose time is over, and
+// times the others.
 func (r *Run) attendWaits(now time.Time) {
 	r.giveToAll(now)
 	var due []Due
-	for _, q := range r.Waits() {
-		if r.giveKept(q, now) || q.Timeout <= 0 {
+	for _, q := range slices.Concat(r.Waits(), r.deadlines()) {
+		if q.Event != "" && r.giveKept(q, now) || q.Timeout <= 0 {
 			continue
 		}
 		if at := r.dueAt(q, now); at.After(now) {
 			due = append(due, Due{Question: q.ID, At: at})
 		} else {
-			r.give(q, "", pregel.Answer{QuestionID: q.ID, TimedOut: true}, now)
+			r.expire(q, now)
 		}
 	}
 	r.State.Due = due
+}
+
+// deadlines are the open questions for people, other than approvals, that have one; none while waits are none.
+func (r *Run) deadlines() []pregel.OpenQuestion {
+	if stand := r.stand(); stand.changing() || stand.Blind || r.Drops() {
+		return nil
+	}
+	return slices.DeleteFunc(r.Questions(), func(q pregel.OpenQuestion) bool {
+		return q.Approval != nil || q.Timeout <= 0 || r.claimOf(q.ID) != nil
+	})
+}
+
+// expire ends a wait or a question whose time is over.
+func (r *Run) expire(q pregel.OpenQuestion, now time.Time) {
+	if q.Event == "" {
+		r.Note(now, entryUnanswered(q.Question))
+	}
+	r.give(q, "", pregel.Answer{QuestionID: q.ID, Value: q.Default, TimedOut: true}, now)
 }
 
 // giveToAll gives events that came while nobody could tell what waits to all who did. One that nobody waited for is kept on.
@@ -140,9 +167,9 @@ func (r *Run) giveToAll(now time.Time) {
 	for _, k := range r.State.Kept {
 		given := false
 		for _, q := range r.Waits() {
-			if k.All && q.Event == k.Name && graphadapter.CheckAnswer(q.Question, k.Value) == nil {
+			if k.All && q.Awaits(k.Name) && graphadapter.CheckAnswer(q.For(k.Name), k.Value) == nil {
 				given = true
-				r.give(q, k.ID, pregel.Answer{QuestionID: q.ID, Value: k.Value, By: k.By}, now)
+				r.give(q, k.ID, arrived(q, k.Name, k.Value, k.By), now)
 			}
 		}
 		if k.All = false; !given {
@@ -156,17 +183,17 @@ func (r *Run) giveToAll(now time.Time) {
 // what would: they are noted as refused, and gone.
 func (r *Run) giveKept(q pregel.OpenQuestion, now time.Time) bool {
 	for {
-		at := slices.IndexFunc(r.State.Kept, func(k KeptEvent) bool { return k.Name == q.Event })
+		at := slices.IndexFunc(r.State.Kept, func(k KeptEvent) bool { return q.Awaits(k.Name) })
 		if at < 0 {
 			return false
 		}
 		kept := r.State.Kept[at]
 		r.State.Kept = slices.Delete(slices.Clone(r.State.Kept), at, at+1)
-		if err := graphadapter.CheckAnswer(q.Question, kept.Value); err != nil {
+		if err := graphadapter.CheckAnswer(q.For(kept.Name), kept.Value); err != nil {
 			r.noteRefused(Refused{Question: q.ID, Event: kept.Name, By: kept.By, Reason: err.Error()}, now)
 			continue
 		}
-		r.give(q, kept.ID, pregel.Answer{QuestionID: q.ID, Value: kept.Value, By: kept.By}, now)
+		r.give(q, kept.ID, arrived(q, kept.Name, kept.Value, kept.By), now)
 		return true
 	}
 }

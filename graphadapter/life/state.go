@@ -189,6 +189,16 @@ func (s *State) dueAt(q pregel.OpenQuestion, now time.Time) time.Time {
 	return now.Add(time.Duration(q.Timeout) * time.Millisecond)
 }
 
+// DueOf is when an open question or wait is over; zero for never, or when that is not known yet.
+func (s *State) DueOf(question string) time.Time {
+	for _, d := range s.Due {
+		if d.Question == question {
+			return d.At
+		}
+	}
+	return time.Time{}
+}
+
 // Pending is an action that waits for approval.
 type Pending struct {
 	Question string `json:"question"`

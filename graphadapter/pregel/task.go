@@ -1,6 +1,9 @@
 package pregel
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Write puts one value on a channel. Overwrite replaces a reduce channel's value instead of reducing; one Overwrite a
 // superstep is allowed and beats every other write of that superstep, in whatever order they come.
@@ -70,11 +73,53 @@ type Question struct {
 	Schema Value `json:"schema,omitempty"`
 	// Event says that this is no question for a person but a wait for the event of that name, for Timeout milliseconds;
 	// 0 means without an end.
+	// A question for a person with a Timeout has a deadline.
 	Event   string `json:"event,omitempty"`
 	Timeout int64  `json:"timeout_ms,omitempty"`
+	// Events are those of which the wait takes the first; Event names all of them then, for people. Nil for a wait for one.
+	Events []Awaited `json:"events,omitempty"`
+	// Default answers a question for a person that nobody has answered at its deadline; nil tells the node that nobody has.
+	Default Value `json:"default,omitempty"`
 	// Approval is the action that the question asks to approve, an approval.Action as JSON; nil for any other question.
 	// Its answer is an approval.Decision, made from the replies of people that a gate allowed.
 	Approval Value `json:"approval,omitempty"`
+}
+
+// Awaited is one of several events that a wait takes the first of.
+type Awaited struct {
+	Name   string `json:"name"`
+	Schema Value  `json:"schema,omitempty"`
+}
+
+// Awaits reports whether the question is a wait that takes the event of that name.
+func (q Question) Awaits(event string) bool {
+	if len(q.Events) == 0 {
+		return q.Event != "" && q.Event == event
+	}
+	return slices.ContainsFunc(q.Events, func(a Awaited) bool { return a.Name == event })
+}
+
+// Each returns the waits for single events that the wait is made of, all of its ID: itself, unless it takes the first of several.
+func (q Question) Each() []Question {
+	if len(q.Events) == 0 {
+		return []Question{q}
+	}
+	out := make([]Question, len(q.Events))
+	for i, a := range q.Events {
+		out[i] = q
+		out[i].Event, out[i].Schema, out[i].Events = a.Name, a.Schema, nil
+	}
+	return out
+}
+
+// For is the wait for the event of that name alone; the question itself when it takes no such event.
+func (q Question) For(event string) Question {
+	for _, one := range q.Each() {
+		if one.Event == event {
+			return one
+		}
+	}
+	return q
 }
 
 func (q Question) forPeople() bool { return q.Event == "" }
@@ -88,7 +133,9 @@ type Answer struct {
 	Value Value  `json:"value"`
 	// By names who answered; "" when nobody is named.
 	By string `json:"by,omitempty"`
-	// TimedOut says that nobody replied: the time of a question with a Timeout is over.
+	// Event is which of several events came, for a wait that takes the first of them.
+	Event string `json:"event,omitempty"`
+	// TimedOut says that nobody replied: the time of a question with a Timeout is over. Value is the question's Default then.
 	TimedOut bool `json:"timed_out,omitempty"`
 }
 

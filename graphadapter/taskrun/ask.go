@@ -81,14 +81,18 @@ func (t *TaskRun) AskFor(ctx context.Context, q pregel.Question) (pregel.Answer,
 		}
 		return pregel.Answer{}, err
 	}
-	if answer.TimedOut {
+	if answer.TimedOut && q.Event == "" && q.Default == nil {
+		return pregel.Answer{}, &graphadapter.AnswerTimeoutError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread,
+			Question: q.ID, Timeout: time.Duration(q.Timeout) * time.Millisecond}
+	}
+	if answer.TimedOut && q.Event != "" {
 		return pregel.Answer{}, &graphadapter.EventTimeoutError{Graph: t.info.Graph, Node: t.info.Node, Thread: t.info.Thread,
 			Event: q.Event, Timeout: time.Duration(q.Timeout) * time.Millisecond}
 	}
 	if q.Approval != nil {
 		return answer, nil // its schema is that of a reply, and this is what came of the replies
 	}
-	return answer, t.checkAnswer(q, answer)
+	return answer, t.checkAnswer(q.For(answer.Event), answer)
 }
 
 // questionID is short, because people type it; it has to be unique only among the questions of one thread.
@@ -182,7 +186,7 @@ func (a *attempt) earlyAnswer(q *pregel.Question) (pregel.Answer, bool) {
 // now.
 func (a *attempt) isSetAside(q pregel.Question) bool {
 	answer, ok := a.answers[q.ID]
-	return ok && q.Event == "" && q.Approval == nil && a.checkAnswer(q, answer) != nil
+	return ok && q.Event == "" && q.Approval == nil && !answer.TimedOut && a.checkAnswer(q, answer) != nil
 }
 
 // checkAnswer holds an answer to its question's schema once more: not every way in may have done so.

@@ -132,6 +132,7 @@ func (t *threadRun) shown() {
 	}
 	if v.Status != thread.StatusRunning {
 		v.Questions, v.Waits = runtime.QuestionsOf(t.life.Questions()), runtime.WaitViews(t.life.Waits(), runtime.DueIn(known.Due))
+		runtime.AddDue(v.Questions, known.Due)
 		for _, q := range v.Questions {
 			runtime.AddPending(q, t.life.Shown())
 		}

@@ -277,7 +277,9 @@ func (c *reader) Question(ctx context.Context, threadID, id string) (thread.Ques
 		}
 		return questionGiven(last, reply.State, all.Questions, v, id)
 	}
-	v.Question = runtime.QuestionsOf([]pregel.OpenQuestion{*reply.Question})[0]
+	asked := runtime.QuestionsOf([]pregel.OpenQuestion{*reply.Question})
+	runtime.AddDue(asked, reply.State.Due)
+	v.Question = asked[0]
 	runtime.AddPending(v.Question, reply.Approvals)
 	for _, q := range all.Questions {
 		if q.ID != v.ID {

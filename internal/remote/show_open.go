@@ -23,6 +23,7 @@ func addState(v *thread.View, s protocol.State) {
 	v.Durability, v.Fused = runtime.ModeShown(s.Durability), s.Fused
 	v.Step = s.Snapshot.Step + 1 // the superstep after the checkpoint
 	v.Questions, v.Waits, v.Kept = runtime.QuestionsOf(s.Questions), runtime.WaitViews(s.Waits, runtime.DueIn(s.Due)), runtime.KeptViews(s.Kept)
+	runtime.AddDue(v.Questions, s.Due)
 	v.Refused = s.Refused
 	for i := range v.Questions {
 		runtime.AddPending(v.Questions[i], s.Approvals)

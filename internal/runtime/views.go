@@ -45,7 +45,18 @@ func AddPending(q thread.Question, all []protocol.PendingApproval) {
 
 // QuestionView is a question as people see it.
 func QuestionView(q pregel.Question, node string, step int) thread.Question {
-	return thread.Question{ID: q.ID, Node: node, Step: step, Value: q.Value, Schema: q.Schema, Approval: approvalView(q)}
+	return thread.Question{ID: q.ID, Node: node, Step: step, Value: q.Value, Schema: q.Schema, Approval: approvalView(q),
+		Default: json.RawMessage(q.Default)}
+}
+
+// AddDue adds when the deadlines of questions are.
+func AddDue(questions []thread.Question, all []protocol.Due) {
+	due := DueIn(all)
+	for i := range questions {
+		if questions[i].Approval == nil {
+			questions[i].Due = due(questions[i].ID)
+		}
+	}
 }
 
 // QuestionsOf are open questions as people see them.
@@ -61,7 +72,9 @@ func QuestionsOf(open []pregel.OpenQuestion) []thread.Question {
 func WaitViews(waits []pregel.OpenQuestion, due func(question string) time.Time) []thread.WaitView {
 	var out []thread.WaitView
 	for _, q := range waits {
-		out = append(out, thread.WaitView{ID: q.ID, Event: q.Event, Node: q.Node, Step: q.Step, Schema: q.Schema, Due: due(q.ID)})
+		for _, one := range q.Each() {
+			out = append(out, thread.WaitView{ID: q.ID, Event: one.Event, Node: q.Node, Step: q.Step, Schema: one.Schema, Due: due(q.ID)})
+		}
 	}
 	return out
 }

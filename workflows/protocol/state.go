@@ -39,7 +39,7 @@ func FailureStatus(failure *pregel.NodeError) string {
 		return StatusFailed
 	}
 	switch failure.Type {
-	case "Timeout", "StepTimeout", "EventTimeout":
+	case "Timeout", "StepTimeout", "EventTimeout", "AnswerTimeout":
 		return StatusTimedOut
 	case "GraphRecursionError", "HistoryFull", "OutOfBudget":
 		return StatusOutOfBudget
