@@ -49,7 +49,7 @@ func TestTheFirstOfSeveralEvents(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, v.Waits, 2, "each event is shown")
 		_, err = th.SendEvent(t.Context(), "done", "no number")
-		require.ErrorIs(t, err, thread.ErrAnswerRefused)
+		require.ErrorIs(t, err, thread.ErrBadInput)
 		_, err = th.SendEvent(t.Context(), "error", "boom")
 		require.NoError(t, err)
 		_, err = th.SendEvent(t.Context(), "done", 7)
