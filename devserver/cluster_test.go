@@ -27,11 +27,13 @@ const secret = "s3cr3t-w0rd"
 // cluster is a PostgreSQL server of these tests' own, with the superuser "me", whom it
 // trusts.
 type cluster struct {
-	dir    string
-	port   int
-	server *exec.Cmd
-	said   bytes.Buffer  // to be read after the server has ended
-	ended  chan struct{} // closed when the server has ended
+	dir     string
+	program string               // the server's
+	as      *syscall.SysProcAttr // who runs it
+	port    int
+	server  *exec.Cmd
+	said    bytes.Buffer  // to be read after the server has ended
+	ended   chan struct{} // closed when the server has ended
 }
 
 var theCluster struct {
@@ -44,16 +46,32 @@ var theCluster struct {
 // test that wants it is skipped where PostgreSQL is not installed.
 func postgres(t *testing.T) *cluster {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("sets up a PostgreSQL, and Temporal's schema in it")
-	}
-	initdb, server := findPostgres("initdb"), findPostgres("postgres")
-	if initdb == "" || server == "" {
-		t.Skip("no initdb in PATH or /usr/lib/postgresql/*/bin: install PostgreSQL (Debian: apt-get install postgresql) to run this test")
-	}
+	initdb, server := postgresPrograms(t)
 	theCluster.Do(func() { theCluster.cluster, theCluster.err = startPostgres(initdb, server) })
 	require.NoError(t, theCluster.err)
 	return theCluster.cluster
+}
+
+// ownPostgres returns a cluster of one test alone, which may crash.
+func ownPostgres(t *testing.T) *cluster {
+	t.Helper()
+	c, err := startPostgres(postgresPrograms(t))
+	t.Cleanup(c.stop)
+	require.NoError(t, err)
+	return c
+}
+
+// postgresPrograms are initdb and the server. The test is skipped where they are missing.
+func postgresPrograms(t *testing.T) (initdb, server string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("sets up a PostgreSQL, and Temporal's schema in it")
+	}
+	initdb, server = findPostgres("initdb"), findPostgres("postgres")
+	if initdb == "" || server == "" {
+		t.Skip("no initdb in PATH or /usr/lib/postgresql/*/bin: install PostgreSQL (Debian: apt-get install postgresql) to run this test")
+	}
+	return initdb, server
 }
 
 // findPostgres returns the path of one of PostgreSQL's programs, the newest where
@@ -74,36 +92,37 @@ func startPostgres(initdb, server string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{dir: dir}
+	c := &cluster{dir: dir, program: server}
 	as, err := otherUser(dir)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
+	c.as = as
 	data := filepath.Join(dir, "data")
 	setup := exec.Command(initdb, "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
 	setup.Dir, setup.SysProcAttr = dir, as
 	if out, err := setup.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+		return c, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	// Whoever else connects as "guarded" has to know the password.
 	access := "host all guarded 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
 	if err := os.WriteFile(filepath.Join(data, "pg_hba.conf"), []byte(access), 0o600); err != nil {
-		return nil, err
+		return c, err
 	}
 	for range 5 { // the port may be another process's
-		if err = c.serve(server, data, as); err == nil {
-			return c, nil
+		c.port = 16_384 + rand.IntN(16_384) // below those that systems give to whoever asks for any
+		if err = c.serve(); err == nil {
+			return c, c.exec("postgres", "CREATE ROLE guarded LOGIN PASSWORD '"+secret+"'")
 		}
 	}
 	return c, err
 }
 
-// serve starts the server at a port that is probably free, and returns once it takes connections.
-func (c *cluster) serve(server, data string, as *syscall.SysProcAttr) error {
-	c.port = 16_384 + rand.IntN(16_384) // below those that systems give to whoever asks for any
-	c.server = exec.Command(server, "-D", data, "-p", strconv.Itoa(c.port), "-c", "listen_addresses=127.0.0.1",
-		"-c", "unix_socket_directories=", "-c", "max_connections=500")
-	c.server.Dir, c.server.SysProcAttr, c.server.Stderr = c.dir, as, &c.said
+// serve starts the server, and returns once it takes connections. It brings to the disk as little as it may: only what commits wait for.
+func (c *cluster) serve() error {
+	c.server = exec.Command(c.program, "-D", filepath.Join(c.dir, "data"), "-p", strconv.Itoa(c.port), "-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=", "-c", "max_connections=500", "-c", "wal_writer_delay=10s", "-c", "wal_writer_flush_after=1GB")
+	c.server.Dir, c.server.SysProcAttr, c.server.Stderr = c.dir, c.as, &c.said
 	if err := c.server.Start(); err != nil {
 		return err
 	}
@@ -112,7 +131,7 @@ func (c *cluster) serve(server, data string, as *syscall.SysProcAttr) error {
 		_ = c.server.Wait() // whoever sees it end asks for what it said
 		close(c.ended)
 	}()
-	return c.prepare()
+	return c.await()
 }
 
 // otherUser gives dir to a user who is not root, as whom PostgreSQL then runs: it
@@ -136,11 +155,11 @@ func otherUser(dir string) (*syscall.SysProcAttr, error) {
 		os.Chown(dir, int(uid), int(gid))
 }
 
-// prepare waits until the server takes connections, and adds the roles.
-func (c *cluster) prepare() error {
+// await waits until the server takes connections.
+func (c *cluster) await() error {
 	deadline := time.Now().Add(startTimeout)
 	for {
-		err := c.exec("postgres", "CREATE ROLE guarded LOGIN PASSWORD '"+secret+"'")
+		err := c.exec("postgres", "SELECT 1")
 		if err == nil {
 			return nil
 		}
@@ -171,9 +190,23 @@ func (c *cluster) exec(database, statement string) error {
 	return err
 }
 
-// stopPostgres ends the cluster, if there is one, at once: nobody needs what it has.
+// crash ends the server as a crash does, without a checkpoint, and starts it again.
+func (c *cluster) crash(t *testing.T) {
+	t.Helper()
+	require.NoError(t, c.server.Process.Signal(syscall.SIGQUIT))
+	<-c.ended
+	require.NoError(t, c.serve())
+}
+
+// stopPostgres ends the cluster that tests share, if there is one.
 func stopPostgres() {
-	c := theCluster.cluster
+	if c := theCluster.cluster; c != nil {
+		c.stop()
+	}
+}
+
+// stop ends the cluster at once: nobody needs what it has.
+func (c *cluster) stop() {
 	if c == nil {
 		return
 	}

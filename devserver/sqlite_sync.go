@@ -14,7 +14,7 @@ import (
 // (synchronous=NORMAL, which still syncs whenever it folds the log), and what is acknowledged is brought to the disk here.
 //
 // The log is one sequence, and to sync a commit brings to the disk whatever was committed before: what a power cut takes is the end of that
-// sequence, never a piece in front of something that is kept.
+// sequence, never a piece in front of something that is kept. The server ends with it: the next one begins with the tasks that the disk has.
 
 // unacknowledged are how SQLite's statements begin that nobody outside is told of: the server commits something else before that, or does
 // them again when they are gone.
