@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -15,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"superstep.dev/thread"
+	"superstep.dev/thread/storage"
 
 	"superstep.dev"
 )
@@ -63,6 +66,44 @@ func TestConnectingTakesNoForAnAnswer(t *testing.T) {
 		require.ErrorContains(t, err, "does not accept the credentials")
 		require.Zero(t, time.Since(began))
 	})
+}
+
+// A server whose database is away, and a store that is away, are waited for as a server is.
+func TestConnectingWaitsForWhatIsBehindTheServer(t *testing.T) {
+	for _, command := range []string{"worker", "serve"} {
+		synctest.Test(t, func(t *testing.T) {
+			a, _, stderr := testApp(t, &script{}, "")
+			a.graphs = []superstep.Runnable{drawn{"refund"}}
+			began := time.Now()
+			away := func(until time.Duration) error {
+				if time.Since(began) < until {
+					return serviceerror.NewUnavailable("no usable database connection found")
+				}
+				return nil
+			}
+			a.backend.dial = dialing(time.Second, errors.New("refused"))
+			a.backend.works = func(context.Context, client.Client, string) error {
+				if err := away(6 * time.Second); err != nil {
+					return outOfWork(err)
+				}
+				return nil
+			}
+			a.backend.announced = func(context.Context, client.Client, string) (*storage.Storage, error) {
+				return nil, away(12 * time.Second)
+			}
+			a.backend.folder = func(context.Context, client.Client, string, string) (string, error) {
+				return "nowhere", cmp.Or(away(20*time.Second), errors.New("asked at last"))
+			}
+			require.Equal(t, ExitUsage, a.run(t.Context(), []string{command, "--connect-timeout", "60s"}))
+			require.Contains(t, stderr.String(), "asked at last")
+			require.GreaterOrEqual(t, time.Since(began), 20*time.Second)
+
+			began = time.Now()
+			require.Equal(t, ExitUnreachable, a.run(t.Context(), []string{command, "--connect-timeout", "5s"}))
+			require.Equal(t, 5*time.Second, time.Since(began))
+			require.Contains(t, stderr.String(), "cannot do its work")
+		})
+	}
 }
 
 func TestConnectingStops(t *testing.T) {

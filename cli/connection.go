@@ -2,11 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"net"
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
@@ -15,6 +17,7 @@ import (
 
 	"superstep.dev"
 	"superstep.dev/cli/screen"
+	"superstep.dev/internal/files"
 	"superstep.dev/thread/live"
 	"superstep.dev/thread/storage"
 )
@@ -100,6 +103,9 @@ func (c *connection) clientOptions() (client.Options, error) {
 	if err != nil {
 		return client.Options{}, usagef("the connection's settings: %w", err)
 	}
+	if err := c.renew(&opts, &profile); err != nil {
+		return client.Options{}, err
+	}
 	if opts.DataConverter, err = c.dataConverter(&profile); err != nil {
 		return client.Options{}, err
 	}
@@ -108,6 +114,46 @@ func (c *connection) clientOptions() (client.Options, error) {
 	}
 	opts.ExternalStorage = c.storage.External()
 	return opts, c.checkLive()
+}
+
+// renew has the connection read certificates at each handshake and the API key at each call: their files may be renewed while this process
+// runs.
+func (c *connection) renew(opts *client.Options, p *envconfig.ClientConfigProfile) error {
+	if tls := opts.ConnectionOptions.TLS; tls != nil && p.TLS != nil {
+		certs := files.Certificates{Cert: p.TLS.ClientCertPath, Key: p.TLS.ClientKeyPath, CA: p.TLS.ServerCACertPath,
+			Name: cmp.Or(p.TLS.ServerName, hostOf(cmp.Or(p.Authority, p.Address)))}
+		if err := certs.Use(tls); err != nil {
+			return usagef("the connection's settings: %w", err)
+		}
+	}
+	if c.conn.apiKeyFile != "" {
+		opts.Credentials = client.NewAPIKeyDynamicCredentials(c.apiKey(p.APIKey))
+	}
+	return nil
+}
+
+// apiKey returns a function that reads the API key from its file. While the file has no key, for instance because it is being written, the
+// function returns the key before.
+func (c *connection) apiKey(last string) func(context.Context) (string, error) {
+	var mu sync.Mutex
+	return func(context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if key, err := readSecretFile("--api-key-file", c.conn.apiKeyFile, "API key"); err == nil && key != last {
+			c.secrets.Keep(key)
+			last = key
+		}
+		return last, nil
+	}
+}
+
+// hostOf is the host of an address, which may be a resolver's, such as dns:///HOST:PORT.
+func hostOf(address string) string {
+	address = address[strings.LastIndexByte(address, '/')+1:]
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
 }
 
 // storagePlace is where large values lie, "" when nobody said.

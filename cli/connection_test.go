@@ -163,9 +163,10 @@ func TestConnectionTLS(t *testing.T) {
 	tls := opts.ConnectionOptions.TLS
 	require.False(t, opts.ConnectionOptions.TLSDisabled)
 	require.Equal(t, "temporal.example", tls.ServerName)
-	require.Len(t, tls.Certificates, 1)
-	require.NotNil(t, tls.RootCAs)
-	require.False(t, tls.InsecureSkipVerify)
+	pair, err := tls.GetClientCertificate(nil)
+	require.NoError(t, err)
+	require.NotNil(t, pair.PrivateKey)
+	require.NotNil(t, tls.VerifyConnection)
 }
 
 // certificate writes a self-signed certificate and its key.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,12 +21,21 @@ import (
 // frontend is as much of a Temporal server as a first contact needs.
 type frontend struct {
 	workflowservice.UnimplementedWorkflowServiceServer
+	mu  sync.Mutex
 	key string // the API key it wants, "" for none
+}
+
+func (f *frontend) set(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.key = key
 }
 
 func (f *frontend) GetSystemInfo(ctx context.Context, _ *workflowservice.GetSystemInfoRequest) (
 	*workflowservice.GetSystemInfoResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if got := md.Get("authorization"); f.key != "" && (len(got) != 1 || got[0] != "Bearer "+f.key) {
 		return nil, status.Error(codes.Unauthenticated, "who are you")
 	}

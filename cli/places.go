@@ -119,6 +119,9 @@ func (a *app) findStore(ctx context.Context, f storeFlag, c client.Client, opts 
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		folder, err := a.backend.folder(ctx, c, opts.Namespace, announcedStore)
+		if err != nil && (ctx.Err() != nil || isServers(err)) {
+			return nil, outOfWork(err)
+		}
 		if err != nil {
 			return nil, usagef("the store of the devserver%s: %w: give its place by --store, or --store %s to do without", prefixed(" in ", folder), err, noStorage)
 		}

@@ -28,7 +28,7 @@ func testApp(t *testing.T, s *script, stdin string) (a *app, stdout, stderr *byt
 	a.Now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 	a.newThread = func(graph string) string { return graph + "-x7k2mq9h" }
 	a.userName = func() string { return "ann" }
-	a.backend.dial, a.backend.announced, a.backend.folder, a.backend.announcedLive = s.dial, nil, nil, nil
+	a.backend.dial, a.backend.announced, a.backend.folder, a.backend.announcedLive, a.backend.works = s.dial, nil, nil, nil, nil
 	a.backend.keyUses = func(context.Context, client.Client, string, string) (keyuse.Uses, error) { return keyuse.Uses{}, nil }
 	a.backend.service = func(client.Client, superstep.ClientConfig) (service, error) { return s, nil }
 	return a, stdout, stderr

@@ -38,6 +38,7 @@ type serveFlags struct {
 	audience            []string
 	rate                float64
 	open                int
+	connectTimeout      time.Duration
 	logFormat, logLevel string
 }
 
@@ -57,6 +58,7 @@ func (a operating) serveCommand() *cobra.Command {
 			flags.Float64Var(&f.rate, "rate", 0, "requests a second of a caller, `N`, -1 for any (default 100 where callers are known, else any)")
 			flags.IntVar(&f.open, "most-open", 0, "requests of a caller that are open at once, `N` (default 1000 where callers are known, else 4000)")
 			flags.BoolVar(&f.webhooksAnywhere, "webhooks-anywhere", false, "let webhooks reach private addresses and this machine")
+			flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server, its database, the storage and the store")
 			f.store.register(flags)
 			choiceVar(flags, &f.logFormat, "log-format", "console", []string{"console", "json"}, "`FORMAT`: console or json")
 			choiceVar(flags, &f.logLevel, "log-level", "info", []string{"debug", "info", "warn", "error"}, "`LEVEL`: debug, info, warn or error")
@@ -90,6 +92,9 @@ func (f *serveFlags) checkLimits() error {
 	}
 	if f.rate != -1 && !(f.rate >= 0 && f.rate <= maxRate) { // also what is no number
 		return usagef("--rate %v is not between 0 and %d, and not -1 for any", f.rate, maxRate)
+	}
+	if f.connectTimeout <= 0 {
+		return usagef("--connect-timeout %v is not above 0", f.connectTimeout)
 	}
 	return checkBetween("--most-open", f.open, 0, 1_000_000)
 }
@@ -147,24 +152,26 @@ func (a operating) answerClients(ctx context.Context, f serveFlags) error {
 	if host, _, _ := net.SplitHostPort(f.listen); host != "" && !net.ParseIP(host).IsUnspecified() {
 		cfg.Hosts = append(cfg.Hosts, host)
 	}
-	opts, err := a.clientOptions()
-	if err != nil {
+	soon, stop := context.WithTimeout(ctx, f.connectTimeout) // for all that has to be there, together
+	defer stop()
+	var opts client.Options
+	if err := await(soon, logger, func() error {
+		opts, err = a.clientOptions()
 		return err
+	}); err != nil {
+		return interrupted(ctx, err, "stopped before the server was ready")
 	}
 	opts = superstep.Encoded(opts)
 	opts.Logger = sdklog.New(logger.Named("temporal"))
 	if opts.ConnectionOptions.GrpcCompression == nil { // what records say is short, and compressing it took a fifteenth of the process's time
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
-	c, err := connecting{dial: a.backend.dial, timeout: 30 * time.Second, logger: logger}.connect(ctx, opts)
-	if err == nil {
-		c, opts, err = a.findStorage(ctx, c, opts)
-	}
+	c, opts, err := a.reach(soon, opts, f.connectTimeout, logger)
 	if err != nil {
 		return interrupted(ctx, err, "stopped before the server was ready")
 	}
 	defer c.Close()
-	memory, err := a.findStore(ctx, f.store, c, opts)
+	memory, err := a.reachStore(soon, f.store, c, opts, logger)
 	if err != nil {
 		return interrupted(ctx, err, "stopped before the server was ready")
 	}

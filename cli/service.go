@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
@@ -21,6 +22,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/announced"
 	"superstep.dev/job"
+	"superstep.dev/store"
 	"superstep.dev/thread"
 	"superstep.dev/thread/live/nats"
 	"superstep.dev/thread/secret"
@@ -90,6 +92,8 @@ type backend struct {
 	keyUses func(ctx context.Context, c client.Client, namespace, key string) (keyuse.Uses, error)
 	// announced opens the storage that a namespace names; nil asks none.
 	announced func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error)
+	// works returns an error when the server cannot do its work; nil asks none.
+	works func(ctx context.Context, c client.Client, namespace string) error
 	// folder is one that a namespace names under a key, "" for none; nil asks nobody.
 	folder func(ctx context.Context, c client.Client, namespace, key string) (string, error)
 	// announcedLive returns where live tokens go, as a namespace says, "" for nowhere; nil asks none.
@@ -108,6 +112,7 @@ func temporalBackend() backend {
 		announced: func(ctx context.Context, c client.Client, namespace string) (*storage.Storage, error) {
 			return storage.Announced(ctx, c, namespace, storage.Options{})
 		},
+		works:         works,
 		folder:        announced.Folder,
 		announcedLive: nats.Announced,
 	}
@@ -178,8 +183,7 @@ func (c *connection) findStorage(ctx context.Context, own client.Client, opts cl
 	switch {
 	case err != nil && (ctx.Err() != nil || isServers(err)):
 		own.Close()
-		return nil, opts, &thread.Error{Kind: thread.ErrNoServer, Message: "the Temporal server is there and cannot do its work", Cause: shortCause{err},
-			Do: "Look at its log: a disk that is full, or a database that is away or locked, shows there"}
+		return nil, opts, outOfWork(err)
 	case err != nil:
 		own.Close()
 		return nil, opts, usagef("%w: give the place by --storage, or --storage %s to do without", err, noStorage)
@@ -301,24 +305,87 @@ type connecting struct {
 }
 
 // connect returns a connection, or the last error after the timeout. A server that answers and refuses is final.
-func (c connecting) connect(ctx context.Context, opts client.Options) (client.Client, error) {
+func (c connecting) connect(ctx context.Context, opts client.Options) (conn client.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	err = await(ctx, c.logger.With(zap.String("address", opts.HostPort)), func() error {
+		conn, err = c.dial(ctx, opts)
+		return err
+	})
+	return conn, err
+}
+
+// await calls try until it succeeds, fails with an error that waiting does not mend, or ctx ends. It returns the last error of try.
+func await(ctx context.Context, logger *zap.Logger, try func() error) error {
 	wait := firstRedial
 	for {
-		conn, err := c.dial(ctx, opts)
-		if err == nil {
-			return conn, nil
+		err := try()
+		if err == nil || !mayCome(err) {
+			return err
 		}
-		if !errors.Is(err, thread.ErrNoServer) || isRefusal(err) {
-			return nil, err
+		missing := "no storage or store yet"
+		if errors.Is(err, thread.ErrNoServer) {
+			missing = "no Temporal server yet"
 		}
-		c.logger.Warn("no Temporal server yet", zap.String("address", opts.HostPort), zap.Duration("next_try_in", wait))
+		logger.Warn(missing, zap.NamedError("cause", err), zap.Duration("next_try_in", wait))
 		if !waited(ctx, wait) {
-			return nil, err
+			return err
 		}
 		wait = min(2*wait, lastRedial)
 	}
+}
+
+// mayCome reports whether an error is of a server, a storage or a store that is away, and may be there soon.
+func mayCome(err error) bool {
+	away := errors.Is(err, thread.ErrNoServer) || errors.Is(err, thread.ErrStorage) || errors.Is(err, store.ErrUnavailable)
+	return away && !isRefusal(err)
+}
+
+// reach connects to a server that can do its work, for as long as ctx is open. It returns the connection and its options, with the storage that
+// the namespace names.
+func (a operating) reach(ctx context.Context, opts client.Options, timeout time.Duration, logger *zap.Logger) (client.Client, client.Options, error) {
+	var found client.Options
+	c, err := connecting{timeout: timeout, logger: logger, dial: func(ctx context.Context, opts client.Options) (client.Client, error) {
+		c, err := a.backend.dial(ctx, opts)
+		if err == nil && a.backend.works != nil {
+			if err = a.backend.works(ctx, c, opts.Namespace); err != nil {
+				c.Close()
+			}
+		}
+		if err == nil {
+			c, found, err = a.findStorage(ctx, c, opts)
+		}
+		return c, err
+	}}.connect(ctx, opts)
+	return c, found, err
+}
+
+// reachStore opens the store, for as long as ctx is open.
+func (a operating) reachStore(ctx context.Context, f storeFlag, c client.Client, opts client.Options, logger *zap.Logger) (s *superstep.Store, err error) {
+	err = await(ctx, logger, func() error {
+		s, err = a.findStore(ctx, f, c, opts)
+		return err
+	})
+	return s, err
+}
+
+// works returns an error when a server is there and cannot do its work, for instance because its database is away. A refusal is
+// no such error.
+func works(ctx context.Context, c client.Client, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.ResourceExhausted, codes.Unknown:
+		return outOfWork(err)
+	}
+	return nil
+}
+
+// outOfWork is the error of a server that is there and cannot do its work.
+func outOfWork(err error) error {
+	return &thread.Error{Kind: thread.ErrNoServer, Message: "the Temporal server is there and cannot do its work", Cause: shortCause{err},
+		Do: "Look at its log: a disk that is full, or a database that is away or locked, shows there"}
 }
 
 // waited waits for d and reports whether ctx is still open then.

@@ -50,7 +50,7 @@ func (a operating) workerCommand() *cobra.Command {
 			flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve /metrics and /healthz at `HOST:PORT` (default: not at all)")
 			flags.StringVar((*string)(&f.ready), "ready-file", "", "`FILE` to write the pid to while tasks are taken")
 			flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "`TIME` that running tasks may take to finish")
-			flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server")
+			flags.DurationVar(&f.connectTimeout, "connect-timeout", 30*time.Second, "`TIME` to wait for the server, its database, the storage and the store")
 			flags.DurationVar(&f.lostAfter, "lost-after", superstep.DefaultLostAfter, "`TIME` of silence after which a worker's tasks are given to another one;"+
 				" more where machines stand still for longer")
 			f.gate.register(flags)
@@ -75,7 +75,7 @@ func (a operating) workerProgram() *cobra.Command {
 
 // config is what the worker is made of, as far as flags, files and the environment say; g is nil for no gate. Whatever is
 // wrong is found before anything is opened.
-func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts client.Options, g *gate, err error) {
+func (a operating) config(ctx context.Context, f workerFlags) (cfg superstep.WorkerConfig, opts client.Options, g *gate, err error) {
 	switch {
 	case len(a.graphs)+len(a.leaders) == 0:
 		err = usagef("this program has no graphs to serve: build one with cli.Worker(yourgraph.Graph())")
@@ -111,7 +111,10 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 		}
 	}
 	if err == nil {
-		opts, err = a.clientOptions()
+		err = await(ctx, cfg.Logger, func() error {
+			opts, err = a.clientOptions()
+			return err
+		})
 	}
 	opts = superstep.Encoded(opts)
 	opts.Logger = sdklog.New(cfg.Logger.Named("temporal"))
@@ -125,9 +128,11 @@ func (a operating) config(f workerFlags) (cfg superstep.WorkerConfig, opts clien
 
 // work serves the graphs until ctx ends.
 func (a operating) work(ctx context.Context, f workerFlags) error {
-	cfg, opts, g, err := a.config(f)
+	soon, stop := context.WithTimeout(ctx, max(f.connectTimeout, 0)) // for all that has to be there, together
+	defer stop()
+	cfg, opts, g, err := a.config(soon, f)
 	if err != nil {
-		return err
+		return interrupted(ctx, err, "stopped before the worker was ready")
 	}
 	heaproom.Give()
 	ops, err := startOperations(f.metricsAddr, a.program, cfg.Logger)
@@ -136,15 +141,12 @@ func (a operating) work(ctx context.Context, f workerFlags) error {
 	}
 	defer ops.close()
 	opts.MetricsHandler, cfg.Traces = ops.metrics.Handler, ops.traces.Provider
-	c, err := connecting{dial: a.backend.dial, timeout: f.connectTimeout, logger: cfg.Logger}.connect(ctx, opts)
-	if err == nil {
-		c, opts, err = a.findStorage(ctx, c, opts)
-	}
+	c, opts, err := a.reach(soon, opts, f.connectTimeout, cfg.Logger)
 	if err != nil {
 		return interrupted(ctx, err, "stopped before the worker was ready")
 	}
 	defer c.Close()
-	if cfg.Store, err = a.findStore(ctx, f.store, c, opts); err != nil {
+	if cfg.Store, err = a.reachStore(soon, f.store, c, opts, cfg.Logger); err != nil {
 		return interrupted(ctx, err, "stopped before the worker was ready")
 	}
 	defer cfg.Store.Close()

@@ -65,13 +65,13 @@ func (r *reservation) endpoints(o options) (e endpoints, err error) {
 		return e, err
 	}
 	if !o.headless {
-		if e.ui, err = r.listen(ip, o.uiPort, "--ui-port"); err != nil {
+		if e.ui, err = r.listenNear(ip, o.uiPort, o.uiNamed, "--ui-port"); err != nil {
 			return e, err
 		}
 	}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	if o.live != noLive {
-		if e.live, err = r.listen(loopback, o.livePort, "--live-port"); err != nil {
+		if e.live, err = r.listenNear(loopback, o.livePort, o.liveNamed, "--live-port"); err != nil {
 			return e, err
 		}
 	}
@@ -100,6 +100,17 @@ func listenFree(ip netip.Addr) (net.Listener, error) {
 		}
 	}
 	return net.Listen("tcp", netip.AddrPortFrom(ip, 0).String())
+}
+
+// listenNear listens on a port, or on the next free one if no flag names it.
+func (r *reservation) listenNear(ip netip.Addr, port int, named bool, flag string) (addr netip.AddrPort, err error) {
+	for try := range freeTries {
+		addr, err = r.listen(ip, port+try, flag)
+		if named || port == 0 || port+try >= maxPort || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return addr, err
 }
 
 func (r *reservation) listen(ip netip.Addr, port int, flag string) (netip.AddrPort, error) {

@@ -31,8 +31,10 @@ type options struct {
 	hosts     []string
 	port      int
 	uiPort    int
+	uiNamed   bool // by a flag
 	live      string
 	livePort  int
+	liveNamed bool // by a flag
 	headless  bool
 	stock     bool
 	logLevel  string
@@ -51,11 +53,12 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.storeDir, "store", "", "`directory` where the programs of this machine keep the store of graphs; beside a\n"+
 		"database file it is FILE"+storeFolder.suffix+" unless this is "+noFolder+", else it is none")
 	f.IntVar(&o.port, "port", 7233, "port of the Temporal API (gRPC); 0 picks a free one")
-	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one")
+	f.IntVar(&o.uiPort, "ui-port", 8233, "port of the Web UI (HTTP); 0 picks a free one. Without\n"+
+		"it --port + 1000, or the next port that is free")
 	f.StringVar(&o.live, "live", "", "`directory` that keeps what nodes emit while they run, for who reads it live;\n"+
 		"beside a database file it is FILE"+liveSuffix+", else it is in memory; "+noLive+" serves none")
-	f.IntVar(&o.livePort, "live-port", 8234, "port of the live tokens (NATS), on loopback; 0 picks a free one, as does\n"+
-		"--port 0 without it")
+	f.IntVar(&o.livePort, "live-port", 8234, "port of the live tokens (NATS), on loopback; 0 picks a free one.\n"+
+		"Without it --port + 1001, or the next port that is free")
 	f.StringVar(&o.ip, "ip", "127.0.0.1", "`address` both listen on; 0.0.0.0 is every interface")
 	f.StringArrayVar(&o.hosts, "host", nil, "a `NAME` under which browsers reach the Web UI, beside localhost and IP\n"+
 		"addresses; may be repeated")
@@ -102,10 +105,29 @@ func (o *options) choose(given func(flag string) bool, env string) error {
 	case !given("db") && !given("postgres"):
 		o.postgres = env
 	}
-	if o.port == 0 && !given("live-port") {
-		o.livePort = 0
-	}
+	o.choosePorts(given)
 	return nil
+}
+
+// besidePort is the distance between --port and the first of the ports that no flag names.
+const besidePort = 1000
+
+// choosePorts gives the ports that no flag names: as far from --port as they are by default, so that two devservers need nothing but two values
+// of --port. Where such a port is taken, the next free one is used.
+func (o *options) choosePorts(given func(flag string) bool) {
+	o.uiNamed, o.liveNamed = given("ui-port"), given("live-port")
+	for i, p := range []struct {
+		port  *int
+		named bool
+	}{{&o.uiPort, o.uiNamed}, {&o.livePort, o.liveNamed}} {
+		switch {
+		case p.named || !given("port"):
+		case o.port == 0 || o.port+besidePort+i > maxPort:
+			*p.port = 0
+		default:
+			*p.port = o.port + besidePort + i
+		}
+	}
 }
 
 // validate reports the first flag whose value cannot be used.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -149,11 +150,16 @@ func needsQuotes(r rune) bool {
 // Redacted stands in for a secret.
 const Redacted = "[redacted]"
 
-// Secrets are texts that must never be shown.
-type Secrets struct{ known []string }
+// Secrets are texts that must never be shown. Its methods may be called from several goroutines.
+type Secrets struct {
+	mu    sync.RWMutex
+	known []string
+}
 
 // Keep remembers secrets; empty ones are none.
 func (s *Secrets) Keep(secrets ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, secret := range secrets {
 		if secret != "" {
 			s.known = append(s.known, secret)
@@ -163,6 +169,8 @@ func (s *Secrets) Keep(secrets ...string) {
 
 // Redact removes the secrets from a text. None should be in it: this is the second lock.
 func (s *Secrets) Redact(text string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	for _, secret := range s.known {
 		text = strings.ReplaceAll(text, secret, Redacted)
 	}

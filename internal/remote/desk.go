@@ -153,23 +153,35 @@ func (c *server) askDesk(ctx context.Context, req protocol.AdmitRequest, reply *
 	return nil
 }
 
-// somebodyPolls refuses at once when no worker was seen on the task queue of late (the server remembers five minutes, this client
-// one): otherwise the wait for a reply would be in vain.
+// comingWithin is how long a worker may take to ask for its first task, and comingPause the time between two looks for one. A server that has just
+// started has seen no worker yet, though its workers live: they connect anew within seconds.
+const comingWithin, comingPause = 5 * time.Second, 100 * time.Millisecond
+
+// somebodyPolls refuses when no worker was seen on the task queue of late (the server remembers five minutes, this client
+// one), and none comes within moments: otherwise the wait for a reply would be in vain.
 func (c *server) somebodyPolls(ctx context.Context, graph, queue string) error {
 	if c.polled.within(queue, pollWindow) {
 		return nil
 	}
-	described, err := patiently(ctx, c, "", func() (*workflowservice.DescribeTaskQueueResponse, error) {
-		return c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
-	})
-	if err != nil {
-		return c.explain(err, graph, "")
+	for began := time.Now(); ; {
+		described, err := patiently(ctx, c, "", func() (*workflowservice.DescribeTaskQueueResponse, error) {
+			return c.temporal.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+		})
+		switch {
+		case err != nil:
+			return c.explain(err, graph, "")
+		case len(described.GetPollers()) > 0:
+			c.polled.note(queue, true)
+			return nil
+		case time.Since(began) >= comingWithin:
+			return noWorker(graph, "", queue)
+		}
+		select {
+		case <-ctx.Done():
+			return noWorker(graph, "", queue)
+		case <-time.After(comingPause):
+		}
 	}
-	if len(described.GetPollers()) == 0 {
-		return noWorker(graph, "", queue)
-	}
-	c.polled.note(queue, true)
-	return nil
 }
 
 func (c *server) openDesk(ctx context.Context, id string) error {

@@ -30,10 +30,7 @@ func Open(ctx context.Context, dsn string, opts store.Options) (*store.Store, er
 	if err != nil {
 		return nil, &store.Error{Kind: store.ErrBadInput, Message: "the PostgreSQL DSN cannot be read: it is postgres://USER@HOST:PORT/DATABASE"}
 	}
-	if at.ConnectTimeout == 0 {
-		at.ConnectTimeout = connectWithin
-	}
-	p := pool{stdlib.OpenDB(*at)}
+	p := pool{open(at, dsn)}
 	p.db.SetMaxOpenConns(connections)
 	p.db.SetMaxIdleConns(connections / 2)
 	p.db.SetConnMaxIdleTime(time.Minute)
@@ -52,6 +49,26 @@ func Open(ctx context.Context, dsn string, opts store.Options) (*store.Store, er
 		return nil, errors.Join(err, p.Close())
 	}
 	return s, nil
+}
+
+// open opens the pool of connections. It prepares no statement on the server by name: a pooler, such as PgBouncer, gives each transaction another
+// connection, which has other names.
+func open(at *pgx.ConnConfig, dsn string) *sql.DB {
+	if at.ConnectTimeout == 0 {
+		at.ConnectTimeout = connectWithin
+	}
+	if at.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		at.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	return stdlib.OpenDB(*at, stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) error { return renew(c, dsn) }))
+}
+
+// renew reads the password and the certificates that a DSN names again: their files may have been renewed. What cannot be read stays as it was.
+func renew(c *pgx.ConnConfig, dsn string) error {
+	if now, err := pgx.ParseConfig(dsn); err == nil {
+		c.Password, c.TLSConfig, c.Fallbacks = now.Password, now.TLSConfig, now.Fallbacks
+	}
+	return nil
 }
 
 const (

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,6 +66,32 @@ func suite(t *testing.T, server *testserver.Postgres, extension string) {
 
 func TestStore(t *testing.T) {
 	suite(t, testserver.StartPostgres(t), "")
+}
+
+// TestPooler runs the suite through a pooler that gives each transaction another connection.
+func TestPooler(t *testing.T) {
+	server := testserver.StartPostgres(t)
+	through := testserver.StartPooler(t, server)
+	pooled := func(t *testing.T) string {
+		own, err := url.Parse(newDatabase(t, server, ""))
+		require.NoError(t, err)
+		return through(strings.TrimPrefix(own.Path, "/"))
+	}
+	storetest.Run(t, func(t *testing.T) storetest.Opener {
+		dsn := pooled(t)
+		return func(t *testing.T, opts store.Options) *store.Store {
+			opts.Timeout = cmp.Or(opts.Timeout, time.Minute)
+			return open(t, dsn, opts)
+		}
+	})
+	for _, mode := range []string{"exec", "cache_statement", "cache_describe", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			dsn := pooled(t) + "&default_query_exec_mode=" + mode
+			for i := range 8 {
+				require.NoError(t, open(t, dsn, store.Options{}).Put(t.Context(), []string{"a"}, fmt.Sprint(i), map[string]any{"i": i}))
+			}
+		})
+	}
 }
 
 // TestPgvector runs the suite where the extension is installed: the database then compares the vectors.

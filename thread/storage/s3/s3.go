@@ -51,11 +51,11 @@ type bucket struct {
 	epochs       *ttlcache.Cache[string, string]   // by space
 }
 
-// Open returns a storage in a bucket, which must be there: it is asked for once, within five seconds. What may be done with the
-// credentials must include to list the bucket, and to read and write its objects.
+// Open returns a storage in a bucket, which must be there: the server is tried once, within five seconds, and the bucket keeps a small object
+// superstep-trial for that. The credentials must allow to list the bucket, and to read and write its objects.
 //
-// Errors: what is wrong with cfg; a *storage.Error of the kind storage.ErrUnavailable when the server does not answer, refuses, or has no
-// such bucket.
+// Errors: what is wrong with cfg; a *storage.Error of the kind storage.ErrUnavailable when the server does not answer, refuses, has no
+// such bucket, or keeps something else than it is given.
 func Open(ctx context.Context, cfg Config, opts storage.Options) (*storage.Storage, error) {
 	b, err := newBucket(cfg)
 	if err != nil {
@@ -66,6 +66,9 @@ func Open(ctx context.Context, cfg Config, opts storage.Options) (*storage.Stora
 	there, err := b.core.BucketExists(ctx, b.name)
 	if err == nil && !there {
 		err = errors.New("there is no such bucket")
+	}
+	if err == nil {
+		err = b.try(ctx)
 	}
 	if err != nil {
 		return nil, &storage.Error{Kind: storage.ErrUnavailable, Where: b.where, Cause: told(err)}
@@ -83,7 +86,7 @@ func newBucket(cfg Config) (*bucket, error) {
 	}
 	creds := cfg.Credentials
 	if creds == nil {
-		creds = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
+		creds = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &fileCredentials{}})
 		if found, err := creds.GetWithContext(nil); err != nil || found.AccessKeyID == "" {
 			return nil, errors.New("there are no credentials for the bucket: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file by AWS_SHARED_CREDENTIALS_FILE")
 		}
@@ -148,7 +151,11 @@ func (b *bucket) Put(ctx context.Context, name string, object []byte) error {
 }
 
 func (b *bucket) put(ctx context.Context, name string, object []byte) error {
-	info, err := b.core.PutObject(ctx, b.name, b.path(name), bytes.NewReader(object), int64(len(object)), "", "",
+	return b.putAt(ctx, b.path(name), object)
+}
+
+func (b *bucket) putAt(ctx context.Context, at string, object []byte) error {
+	info, err := b.core.PutObject(ctx, b.name, at, bytes.NewReader(object), int64(len(object)), "", "",
 		minio.PutObjectOptions{ContentType: "application/octet-stream"})
 	if err != nil {
 		return told(err)
@@ -161,7 +168,11 @@ func (b *bucket) put(ctx context.Context, name string, object []byte) error {
 
 // Get implements storage.Objects.
 func (b *bucket) Get(ctx context.Context, name string) ([]byte, error) {
-	body, _, _, err := b.core.GetObject(ctx, b.name, b.path(name), minio.GetObjectOptions{})
+	return b.getAt(ctx, b.path(name))
+}
+
+func (b *bucket) getAt(ctx context.Context, at string) ([]byte, error) {
+	body, _, _, err := b.core.GetObject(ctx, b.name, at, minio.GetObjectOptions{})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return nil, b.missing(ctx)
 	}
