@@ -52,7 +52,8 @@ func TestImageHoldsNoSecret(t *testing.T) {
 	ignored, err := os.ReadFile("../.dockerignore")
 	require.NoError(t, err)
 	lines := strings.Split(string(ignored), "\n")
-	for _, want := range []string{".git", "deploy", "devserver", "go.work", "**/*.db", "**/.env*"} {
+	for _, want := range []string{".git", "deploy", "devserver", "go.work", "**/*.db", "**/.env*",
+		"**/*.db.*", "**/superstep.storage", "**/superstep.store", "**/*.keys", "**/*.keys.*", "**/*.key", "**/*.pem", "**/*.token", "archives", "audits"} {
 		require.Contains(t, lines, want)
 	}
 }
