@@ -110,15 +110,16 @@ func (a operating) authentication(f serveFlags, logger *zap.Logger) (way access.
 	if file == "" {
 		file, _ = a.env.LookupEnv(envClientKeys)
 	}
+	var reserved func(string) bool
 	if file != "" {
 		keys, err := access.KeysIn(file)
 		if err != nil {
 			return nil, nil, usagef("--client-keys: %w", err)
 		}
-		ways = append(ways, keys.Authenticate)
+		ways, reserved = append(ways, keys.Authenticate), keys.Has
 	}
 	if f.issuer != "" || f.jwks != "" || len(f.audience) > 0 {
-		tokens, err := access.NewTokens(access.TokensConfig{Issuer: f.issuer, Audience: f.audience, JWKS: f.jwks,
+		tokens, err := access.NewTokens(access.TokensConfig{Issuer: f.issuer, Audience: f.audience, JWKS: f.jwks, Reserved: reserved,
 			Failed: func(err error) { logger.Error("the keys of the tokens' issuer could not be asked for", zap.Error(err)) }})
 		if err != nil {
 			return nil, nil, usagef("--jwt-issuer, --jwt-audience and --jwt-keys: %w", err)

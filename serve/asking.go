@@ -85,10 +85,16 @@ func (a *asking) check(ctx context.Context, s *Server) error {
 	if err := s.goOn(ctx, there.Under, body); err != nil {
 		return err
 	}
-	if a.run, err = s.run(ctx, a.thread.ID, of, spec, body); err != nil {
+	if a.run, err = s.run(ctx, there, of, spec, body); err != nil {
+		return err
+	}
+	if err := checkSizes(a.run.Start); err != nil {
 		return err
 	}
 	if err := s.noApproval(ctx, there, body); err != nil {
+		return err
+	}
+	if err := a.answersNull(ctx, s, there); err != nil {
 		return err
 	}
 	if a.run.Start.By = a.by; body.Command == nil {
@@ -96,6 +102,23 @@ func (a *asking) check(ctx context.Context, s *Server) error {
 	}
 	a.run.Metadata = withGraph(of.Graph, ofAssistant(of, there), body.Config.Metadata, a.run.Metadata)
 	a.run.Forget = a.apart && body.OnCompletion != "keep" && body.OnCompletion != "complete"
+	return nil
+}
+
+// checkSizes refuses an input or an answer that no run can be given: it would be a run that fails, after clients have shown it as sent.
+func checkSizes(start thread.StartRequest) error {
+	answer := 0
+	if start.Resume != nil {
+		answer = len(raw(start.Resume))
+	}
+	switch {
+	case len(start.Input) > thread.MostInput:
+		return refuse(http.StatusRequestEntityTooLarge, "the input has %d bytes, at most %d can be stored: keep what is large elsewhere, and send a reference to it",
+			len(start.Input), thread.MostInput)
+	case answer > thread.MostAnswer:
+		return refuse(http.StatusRequestEntityTooLarge, "the answer has %d bytes, at most %d can be taken: keep what is large elsewhere, and send a reference to it",
+			answer, thread.MostAnswer)
+	}
 	return nil
 }
 
@@ -204,6 +227,22 @@ func (s *Server) noApproval(ctx context.Context, t record.Thread, body *runReque
 		if q.Approval != nil {
 			return refuse(http.StatusForbidden, "the thread asks for an approval, which a plain answer is not: superstep approve %s %s", t.Under, q.ID)
 		}
+	}
+	return err
+}
+
+// answersNull makes a command that is {"resume": null} and nothing else the answer null, where the thread asks one question that takes it.
+// Elsewhere it answers nothing, as clients know it.
+func (a *asking) answersNull(ctx context.Context, s *Server, t record.Thread) error {
+	if c := a.request.Command; c == nil || string(c.Resume) != "null" || given(c.Update) || given(c.Goto) {
+		return nil
+	}
+	v, err := s.client.State(ctx, thread.StateRequest{Thread: t.Under})
+	if errors.Is(err, thread.ErrNotFound) {
+		return nil // the run says so
+	}
+	if err == nil && len(v.Questions) == 1 && takesNull(v.Questions[0].Schema) {
+		a.run.Start.Resume = resumeOf(a.request.Command.Resume)
 	}
 	return err
 }

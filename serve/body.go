@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/semaphore"
+
+	"superstep.dev/internal/jsontext"
 )
 
 // maxBody bounds a request's body, in bytes: four times what a thread's input may have. maxDepth bounds how deep objects and lists in it
@@ -83,18 +85,21 @@ func misfit[T any](err error) error {
 func readText(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
 	if r.ContentLength > maxBody {
-		w.Header().Set("Connection", "close") // what comes of it all the same is not read
+		w.Header().Set("Connection", "close")
+		readOn(w, r)
 		return nil, tooLarge
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err == nil && len(text) > maxBody {
+		w.Header().Set("Connection", "close")
+		readOn(w, r)
+		return nil, tooLarge
+	}
 	_ = r.Body.Close() // what was read is here
 	if err == nil && http.NewResponseController(w).SetReadDeadline(time.Time{}) != nil {
 		err = nil // it has none
 	}
-	var large *http.MaxBytesError
 	switch {
-	case errors.As(err, &large):
-		return nil, tooLarge
 	case errors.Is(err, errFull):
 		w.Header().Set("Connection", "close")
 		return nil, errFull
@@ -110,8 +115,40 @@ func readText(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case depth(text) > maxDepth:
 		return nil, refuse(http.StatusUnprocessableEntity, "objects and lists are more than %d deep within each other", maxDepth)
 	}
+	if err := jsontext.Portable(text); err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, "the body cannot be kept: %v", err)
+	}
 	return text, nil
 }
+
+// readOn reads on a little in a body that is refused, and drops it: a client that sends all of it before it reads would see a connection
+// that breaks off instead of the answer.
+func readOn(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Expect") != "" { // it waits for a word before it sends
+		return
+	}
+	if http.NewResponseController(w).SetReadDeadline(time.Now().Add(readOnTime)) != nil {
+		return
+	}
+	into, n := make([]byte, 64<<10), 0
+	for n < maxReadOn {
+		some, err := r.Body.Read(into)
+		if n += some; err != nil {
+			break
+		}
+		if b, ok := r.Body.(*incoming); ok { // what is dropped takes no room
+			b.all.Release(b.has)
+			b.has = 0
+		}
+	}
+	_ = r.Body.Close() // nothing of it is kept
+}
+
+// The bounds of what is read on.
+const (
+	maxReadOn  = 16 << 20
+	readOnTime = 5 * time.Second
+)
 
 // errFull says that too much has come of bodies that are not whole yet.
 var errFull = refuse(http.StatusServiceUnavailable, "too many large requests come at once: try again")
@@ -275,6 +312,14 @@ func holds(v, wanted any) bool {
 		}
 	}
 	return true
+}
+
+// shownTime is a time with microseconds and offset.
+type shownTime time.Time
+
+// MarshalJSON implements json.Marshaler.
+func (t shownTime) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000-07:00"))
 }
 
 // page is what of a list a request asks for.

@@ -55,7 +55,8 @@ func (s door) take(w http.ResponseWriter, r *http.Request) {
 		s.preflight(w, r)
 		return
 	}
-	if _, pattern := s.mux.Handler(r); pattern == "/" && s.otherMethod(r) {
+	if allowed := s.otherMethods(r); len(allowed) > 0 {
+		h.Set("Allow", strings.Join(allowed, ", "))
 		answer(w, http.StatusMethodNotAllowed, refusal{"that path takes another method"})
 		return
 	}
@@ -76,17 +77,25 @@ func (s door) preflight(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Allow-Methods", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
 	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
 	h.Set("Access-Control-Max-Age", "600")
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // a page of the internet asks for this machine: its origin may
+		h.Set("Access-Control-Allow-Private-Network", "true")
+	}
 	w.WriteHeader(http.StatusOK)
 }
 
-// otherMethod reports whether the path is there for another method than the request's.
-func (s door) otherMethod(r *http.Request) bool {
-	return slices.ContainsFunc([]string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete, http.MethodPut}, func(m string) bool {
+// otherMethods are the methods that the path of a request takes, nil where it takes the request's, or none.
+func (s door) otherMethods(r *http.Request) (allowed []string) {
+	if _, pattern := s.mux.Handler(r); pattern != "/" {
+		return nil
+	}
+	for _, m := range []string{http.MethodDelete, http.MethodGet, http.MethodPatch, http.MethodPost, http.MethodPut} {
 		other := r.Clone(r.Context())
 		other.Method = m
-		_, pattern := s.mux.Handler(other)
-		return pattern != "/"
-	})
+		if _, pattern := s.mux.Handler(other); pattern != "/" {
+			allowed = append(allowed, m)
+		}
+	}
+	return allowed
 }
 
 // anyOrigin reports whether pages of any origin may use the server.

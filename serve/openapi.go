@@ -84,6 +84,7 @@ func written() map[reflect.Type]*jsonschema.Schema {
 		of[list]():                       {AnyOf: []*jsonschema.Schema{text.CloneSchemas(), texts}},
 		of[beforeRef]():                  {AnyOf: []*jsonschema.Schema{text.CloneSchemas(), {Type: "object"}}},
 		of[time.Time]():                  {Type: "string", Format: "date-time"},
+		of[shownTime]():                  {Type: "string", Format: "date-time"},
 	}
 	for t, name := range components {
 		known[t] = &jsonschema.Schema{Ref: schemas + name}

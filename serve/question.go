@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/thread"
 )
@@ -69,7 +71,7 @@ func isQuestion(id string) bool {
 // resumeOf is an answer, or answers by the ids of their questions. An id may be of no question of the thread: the run finds that out.
 func resumeOf(v json.RawMessage) *pregel.Resume {
 	var byID object
-	if json.Unmarshal(v, &byID) != nil || len(byID) == 0 {
+	if json.Unmarshal(v, &byID) != nil || byID == nil { // {} answers no question, as in LangGraph
 		return &pregel.Resume{Scalar: pregel.Value(v)}
 	}
 	answers := map[string]pregel.Value{}
@@ -80,6 +82,19 @@ func resumeOf(v json.RawMessage) *pregel.Resume {
 		answers[questionIn(id)] = pregel.Value(value)
 	}
 	return &pregel.Resume{ByID: answers}
+}
+
+// takesNull reports whether a question whose answers have that schema takes null.
+func takesNull(schema json.RawMessage) bool {
+	if len(schema) == 0 {
+		return true
+	}
+	var of jsonschema.Schema
+	if json.Unmarshal(schema, &of) != nil {
+		return false
+	}
+	resolved, err := of.Resolve(nil)
+	return err == nil && resolved.Validate(nil) == nil
 }
 
 // What a graph of LangGraph's own says in the configuration when it comes back to a node that is a graph of this server: that the node

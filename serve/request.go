@@ -172,8 +172,8 @@ func (s *Server) checkpointOf(ctx context.Context, threadID, id string) (string,
 }
 
 // run is the request as a run of a thread.
-func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
-	id := r.run
+func (s *Server) run(ctx context.Context, there record.Thread, a assistant.Assistant, spec *pregel.Spec, r *runRequest) (record.Run, error) {
+	threadID, id := there.ID, r.run
 	if id == "" {
 		made, err := uuid.NewV7()
 		if err != nil {
@@ -194,7 +194,7 @@ func (s *Server) run(ctx context.Context, threadID string, a assistant.Assistant
 	start := thread.StartRequest{ID: run.ID, Graph: spec.Name, Thread: threadID, Checkpoint: checkpoint,
 		Durability:      r.durability(),
 		InterruptBefore: s.stops(threadID, spec, r.InterruptBefore), InterruptAfter: s.stops(threadID, spec, r.InterruptAfter), Trace: tracing.Carried(ctx)}
-	if start.Context, err = s.contextFor(ctx, spec.Name, contextOf(a, r)); err != nil {
+	if start.Context, err = s.contextFor(ctx, spec.Name, r.contextOver(a, there)); err != nil {
 		return run, err
 	}
 	switch {
@@ -300,9 +300,7 @@ func (r *runRequest) ownContext() object {
 	return r.Config.Configurable
 }
 
-// contextOf is the run's context: the assistant's, and over it, field by field, the run's.
-func contextOf(a assistant.Assistant, r *runRequest) json.RawMessage { return raw(contextFields(a, r)) }
-
+// contextFields are the run's context: the assistant's, and over it, field by field, the run's.
 func contextFields(a assistant.Assistant, r *runRequest) object {
 	out := object{}
 	for _, from := range []object{a.Context, r.ownContext()} {
@@ -313,6 +311,20 @@ func contextFields(a assistant.Assistant, r *runRequest) object {
 		}
 	}
 	return out
+}
+
+// contextOver is the context that the request gives a run of a thread, nil for none. A request that goes on with a run of the same
+// assistant and brings none leaves that one its context.
+func (r *runRequest) contextOver(a assistant.Assistant, there record.Thread) json.RawMessage {
+	goesOn := !given(r.Input) && there.Assistant == a.ID
+	own := assistant.Assistant{}
+	if of := contextFields(own, r); goesOn && len(of) == 0 {
+		return nil
+	}
+	if of := contextFields(a, r); len(of) > 0 {
+		return raw(of)
+	}
+	return nil
 }
 
 // contextFor leaves of a run's context what the graph takes: clients put settings of all kinds beside it, which a graph with a context

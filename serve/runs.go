@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"superstep.dev/serve/access"
 	"superstep.dev/serve/record"
@@ -39,13 +38,13 @@ type runOut struct {
 	Status    string          `json:"status"`
 	Kwargs    json.RawMessage `json:"kwargs"`
 	Strategy  string          `json:"multitask_strategy"`
-	Created   time.Time       `json:"created_at"`
-	Updated   time.Time       `json:"updated_at"`
+	Created   shownTime       `json:"created_at"`
+	Updated   shownTime       `json:"updated_at"`
 }
 
 func runOf(t record.Thread, r record.Run) runOut {
 	return runOut{ID: r.ID, Thread: t.ID, Assistant: r.Assistant, Metadata: runMetadata(t, r), Status: r.Status, Kwargs: r.Kwargs, Strategy: r.Strategy,
-		Created: r.Created, Updated: r.Updated}
+		Created: shownTime(r.Created), Updated: shownTime(r.Updated)}
 }
 
 // runMetadata is what is known of a run: what was given with it, and under that what the thread has.

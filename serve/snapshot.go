@@ -41,7 +41,7 @@ type stateOut struct {
 	Next       []string   `json:"next"`
 	Tasks      []taskOut  `json:"tasks"`
 	Metadata   object     `json:"metadata"`
-	Created    *time.Time `json:"created_at"`
+	Created    *shownTime `json:"created_at"`
 	Checkpoint *place     `json:"checkpoint"`
 	Parent     *place     `json:"parent_checkpoint"`
 	Interrupts []asked    `json:"interrupts"`
@@ -166,11 +166,12 @@ func (x *renderer) state(v thread.StateView, in *level) stateOut {
 	if at.IsZero() {
 		at = x.record.Updated
 	}
-	out.Created = &at
+	made := shownTime(at)
+	out.Created = &made
 	if in == nil {
 		out.Metadata = x.metadata(v.Source, v.Step, v.CreatedAt)
 	} else {
-		out.Metadata, out.Created = x.inner(v.Source, v.Step, in), cmp.Or(in.around.Created, &at)
+		out.Metadata, out.Created = x.inner(v.Source, v.Step, in), cmp.Or(in.around.Created, &made)
 	}
 	out.Checkpoint = x.place(v.Checkpoint, in)
 	out.ID = &out.Checkpoint.Checkpoint
@@ -239,9 +240,9 @@ func (x *renderer) past(c thread.CheckpointView, in *level) stateOut {
 // threadOut is a thread.
 type threadOut struct {
 	ID         string             `json:"thread_id"`
-	Created    time.Time          `json:"created_at"`
-	Updated    time.Time          `json:"updated_at"`
-	State      time.Time          `json:"state_updated_at"`
+	Created    shownTime          `json:"created_at"`
+	Updated    shownTime          `json:"updated_at"`
+	State      shownTime          `json:"state_updated_at"`
 	Metadata   object             `json:"metadata"`
 	Status     string             `json:"status"`
 	Config     object             `json:"config"`
@@ -267,7 +268,7 @@ func (s *Server) outputAt(ctx context.Context, x *renderer, v thread.StateView) 
 
 // threadOf shows a thread as it is now.
 func (s *Server) threadOf(ctx context.Context, t record.Thread) (threadOut, error) {
-	out := threadOut{ID: t.ID, Created: t.Created, Updated: t.Updated, State: t.Moved, Metadata: t.Metadata, Status: t.Status(), Config: object{},
+	out := threadOut{ID: t.ID, Created: shownTime(t.Created), Updated: shownTime(t.Updated), State: shownTime(t.Moved), Metadata: t.Metadata, Status: t.Status(), Config: object{},
 		Interrupts: map[string][]asked{}}
 	if len(t.Runs) > 0 {
 		out.Config["configurable"] = raw(object{})

@@ -30,8 +30,8 @@ type itemShown struct {
 	Namespace []string        `json:"namespace"`
 	Key       string          `json:"key"`
 	Value     json.RawMessage `json:"value"`
-	CreatedAt itemTime        `json:"created_at"`
-	UpdatedAt itemTime        `json:"updated_at"`
+	CreatedAt shownTime       `json:"created_at"`
+	UpdatedAt shownTime       `json:"updated_at"`
 }
 
 // hitShown is an item that a search has found.
@@ -40,16 +40,8 @@ type hitShown struct {
 	Score *float64 `json:"score"`
 }
 
-// itemTime is a time with microseconds and offset.
-type itemTime time.Time
-
-// MarshalJSON implements json.Marshaler.
-func (t itemTime) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000000-07:00"))
-}
-
 func shownItem(i store.Item) itemShown {
-	return itemShown{i.Namespace, i.Key, i.Value, itemTime(i.Created), itemTime(i.Updated)}
+	return itemShown{i.Namespace, i.Key, i.Value, shownTime(i.Created), shownTime(i.Updated)}
 }
 
 // failed is an error of the store as a response. What is wrong with the database is for the log, and not for clients.

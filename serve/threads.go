@@ -137,6 +137,11 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	fresh := false
+	if len(steps) > 0 {
+		_, err := s.records.Get(r.Context(), body.ThreadID)
+		fresh = errors.Is(err, record.ErrMissing)
+	}
 	t, err := s.records.Create(r.Context(), body.ThreadID, metadata, body.IfExists == "do_nothing")
 	if err != nil {
 		return err
@@ -146,9 +151,21 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 		return record.ErrExists // it is somebody else's
 	}
 	if t, err = (making{s}).stepped(r.Context(), t, steps, graph); err != nil {
+		if fresh {
+			making{s}.unmake(r, t)
+		}
 		return err
 	}
 	return s.showThread(w, r, t)
+}
+
+// unmake deletes a thread that was just made by a request that is refused.
+func (s making) unmake(r *http.Request, t record.Thread) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(r.Context()), leaving)
+	defer stop()
+	if err := (pruning{s.Server}).thread(ctx, t.ID); err != nil {
+		s.log.Warnw("a thread whose state was refused is left behind", "thread", t.ID, "error", err)
+	}
 }
 
 func (s *Server) showThread(w http.ResponseWriter, r *http.Request, t record.Thread) error {

@@ -146,6 +146,12 @@ type DrainRequest struct {
 // EffectsRequest asks for what a thread did outside.
 type EffectsRequest struct{ Thread string }
 
+// The bounds of what one request gives a run, in bytes: with the thread's state it has to fit one event of 2 MiB.
+const (
+	MostInput  = 1 << 20
+	MostAnswer = 256 << 10
+)
+
 // CancelMode says what a cancelled run leaves behind.
 type CancelMode = life.CancelMode
 

@@ -59,7 +59,9 @@ func (r *run) goOn(ctx workflow.Context) {
 		return
 	}
 	if invoke.Settings != nil {
-		r.in.Set(*invoke.Settings)
+		settings := *invoke.Settings
+		settings.Context = protocol.ContextOf(settings.Context, r.in.Context, invoke.Input.Value)
+		r.in.Set(settings)
 		r.openNotices(ctx)
 	}
 	if invoke.State != nil {

@@ -158,7 +158,7 @@ var arrows = []arrow{
 	{from: "internal/tape", ours: []string{"thread", "graphadapter", "graphadapter/pregel", "graphadapter/stream"}},
 	{
 		from: "internal/runtime",
-		ours: []string{"thread", "graphadapter/...", "workflows/protocol", "approval", "job", "internal/nearest"},
+		ours: []string{"thread", "graphadapter/...", "workflows/protocol", "approval", "job", "internal/jsontext", "internal/nearest"},
 	},
 	{from: "internal/memory", ours: []string{"thread", "internal/runtime", "internal/tape", "graphadapter/...", "workflows/protocol", "approval"}, theirs: []string{"github.com/google/uuid"}},
 	{
@@ -197,7 +197,7 @@ var arrows = []arrow{
 	{from: "serve/cron", ours: []string{"internal/calendar"}, theirs: append([]string{"github.com/google/uuid"}, temporal...)},
 	// Who asks, and what is theirs: the server alone knows of requests and runs.
 	{from: "serve/access", ours: []string{"internal/files"}, theirs: []string{"github.com/MicahParks/keyfunc/v3", "github.com/golang-jwt/jwt/v5", "golang.org/x/time/rate"}},
-	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/hosts", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/...", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight"}, temporal...)},
+	{from: "serve", ours: []string{"", "store", "serve/access", "serve/blocks", "serve/record", "serve/assistant", "serve/cron", "thread", "graphadapter", "graphadapter/pregel", "internal/hosts", "internal/jsontext", "internal/tracing"}, theirs: append([]string{"github.com/google/jsonschema-go/jsonschema", "github.com/google/uuid", "github.com/jellydator/ttlcache/v3", "golang.org/x/time/rate", "go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/trace", "go.uber.org/zap/...", "golang.org/x/sync/semaphore", "golang.org/x/sync/singleflight"}, temporal...)},
 	// The command line shows a graph's Spec, which is the engine's data type.
 	{from: "cli/...", ours: []string{"", "store/...", "internal/announced", "internal/files", "job/leader", "thread/...", "cli/screen", "cli/keyuse", "serve", "serve/access", "graphadapter/pregel", "job", "approval/...", "internal/heaproom", "internal/sdklog", "internal/telemetry"}, theirs: anything},
 	// Programs that start, drive or measure the others from outside; nobody imports them.

@@ -13,6 +13,7 @@ import (
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
+	"superstep.dev/workflows/protocol"
 )
 
 // StartRun implements runtime.Runtime.
@@ -36,6 +37,7 @@ func (m *Runtime) StartRun(ctx context.Context, g *graphadapter.Graph, r runtime
 	if err != nil {
 		return t.view, err
 	}
+	r.Context = protocol.ContextOf(r.Context, t.options.Context, in.Value)
 	t.options, t.g = r, g
 	return t.begin(ctx, in, r.Checkpoint, life.Begins(by, begins)...)
 }

@@ -71,8 +71,12 @@ func (c *Threads) behind(ctx context.Context, g *graphadapter.Graph, req runtime
 	g = c.graphOr(g, last)
 	in = inputFor(req)
 	in.Replay = req.Checkpoint != ""
-	if _, err := c.carryOver(ctx, last, &in); err != nil {
+	before, err := c.carryOver(ctx, last, &in)
+	if err != nil {
 		return req, in, err
+	}
+	if before != nil {
+		in.Context = protocol.ContextOf(in.Context, before.Context, in.Input.Value)
 	}
 	if req.Checkpoint != "" {
 		at, err := c.stateAt(ctx, g, last, req.Checkpoint, pregel.UseFor(runtime.InputOf(req)))

@@ -180,19 +180,17 @@ func repeatedAnswer(last *lastRun, req protocol.ResumeRequest, before *protocol.
 // questionIDBytes is how long the id of a question is.
 const questionIDBytes = len("q-") + 8
 
-// maxAnswerBytes bounds what one request answers; the run refuses more too, but a larger message may not reach it.
-const maxAnswerBytes = 256 << 10
-
+// checkAnswerSize refuses an answer that is too large. The run refuses it too, but a larger message may not reach it.
 func checkAnswerSize(last *lastRun, req protocol.ResumeRequest) error {
 	size := len(req.Value)
 	for _, a := range req.Answers {
 		size += len(a.Value)
 	}
-	if size <= maxAnswerBytes {
+	if size <= thread.MostAnswer {
 		return nil
 	}
 	return &thread.Error{Kind: thread.ErrBadInput, Graph: last.graph, Thread: last.thread, Question: req.Question,
-		Message: fmt.Sprintf("the answer has %d bytes, at most %d can be taken", size, maxAnswerBytes),
+		Message: fmt.Sprintf("the answer has %d bytes, at most %d can be taken", size, thread.MostAnswer),
 		Do:      "Keep the large value outside and answer with a reference to it"}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,13 +12,12 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/internal/jsontext"
 	"superstep.dev/internal/nearest"
 	"superstep.dev/thread"
 	"superstep.dev/workflows/protocol"
 )
 
-// maxInputBytes bounds a run's input: with the thread's state it has to fit one event of 2 MiB.
-const maxInputBytes = 1 << 20
 
 // deskPrefix begins the workflow ids of desks, one per task queue.
 const DeskPrefix = "superstep.desk/"
@@ -34,8 +34,8 @@ func CheckStart(req Start) error {
 		e.Message = "a thread that must be new has no checkpoint to begin at"
 	case strings.HasPrefix(req.Thread, DeskPrefix):
 		e.Message = fmt.Sprintf("thread ids that start with %q are taken", DeskPrefix)
-	case len(req.Input) > maxInputBytes:
-		e.Message = fmt.Sprintf("the input has %d bytes, at most %d can be stored", len(req.Input), maxInputBytes)
+	case len(req.Input) > thread.MostInput:
+		e.Message = fmt.Sprintf("the input has %d bytes, at most %d can be stored", len(req.Input), thread.MostInput)
 		e.Do = "Keep the large value outside and give a reference to it"
 	case req.Input != nil && (req.Resume != nil || req.Control != nil):
 		e.Message = "new input abandons what the thread was about to do: answers and commands do not go with it"
@@ -43,12 +43,24 @@ func CheckStart(req Start) error {
 		e.Message = "the idle time is how long a run is kept open: at least a millisecond, of one that is kept open"
 	case req.Input != nil && !json.Valid(req.Input):
 		e.Message = "the input is not JSON"
+	case unportable(req.Input, req.Context) != "":
+		e.Message = "the input or the context cannot be kept: " + unportable(req.Input, req.Context)
 	case SettingsOf(req).Problem() != "":
 		e.Message = SettingsOf(req).Problem()
 	default:
 		return nil
 	}
 	return e
+}
+
+// unportable says why one of some JSON values cannot be kept, "" when all can: see [jsontext.Portable].
+func unportable(values ...json.RawMessage) string {
+	for _, v := range values {
+		if err := jsontext.Portable(v); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 // StartProblem says what is wrong with a request for a run of that graph, "" if nothing is.
@@ -116,7 +128,7 @@ func checkLengths(threadID, by, reason, id string) error {
 func CheckCancel(r thread.CancelRequest) error {
 	if r.Mode != "" && !r.Mode.Valid() {
 		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread,
-			Message: fmt.Sprintf("a run is not cancelled with mode %q: there are keep, drop and compensate", r.Mode)}
+			Message: fmt.Sprintf("a run is not cancelled with mode %q: there are keep, drop, rollback and compensate", r.Mode)}
 	}
 	return checkLengths(r.Thread, r.By, r.Reason, r.ID)
 }
@@ -126,6 +138,9 @@ func CheckPause(r thread.PauseRequest) error { return checkLengths(r.Thread, r.B
 
 // CheckEvent refuses an event whose name, value, sender or id cannot be stored.
 func CheckEvent(r thread.EventRequest) error {
+	if bad := unportable(r.Value); bad != "" {
+		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: "the event's value cannot be kept: " + bad}
+	}
 	if err := graphadapter.CheckEvent(r.Name, pregel.Value(r.Value)); err != nil {
 		return &thread.Error{Kind: thread.ErrBadInput, Thread: r.Thread, Message: err.Error()}
 	}
@@ -148,6 +163,9 @@ func CheckAnswers(req thread.ResumeRequest) error {
 		why = "Tokens go with Answers"
 	default:
 		why = tooLong("", "", req.ID)
+	}
+	if bad := unportable(append(slices.Collect(maps.Values(req.Answers)), req.Value)...); bad != "" {
+		why = "the answer cannot be kept: " + bad
 	}
 	for question := range req.Tokens {
 		if _, given := req.Answers[question]; !given {
@@ -276,6 +294,13 @@ func CheckUpdates(spec *pregel.Spec, r thread.UpdateRequest) error {
 	for _, step := range r.Updates {
 		if len(step) == 0 {
 			return refuse("a superstep has no update")
+		}
+		for _, u := range step {
+			for _, w := range u.Values {
+				if bad := unportable(json.RawMessage(w.Value)); bad != "" {
+					return refuse("the update of %s cannot be kept: %s", w.Channel, bad)
+				}
+			}
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -40,8 +41,8 @@ const maxName = 200
 
 // Check refuses a name that cannot be kept.
 func (i Identity) Check() error {
-	if i.Name == "" || len(i.Name) > maxName || !utf8.ValidString(i.Name) || slices.ContainsFunc([]rune(i.Name), unicode.IsControl) {
-		return fmt.Errorf("%w: the name is empty, longer than %d bytes, or has control characters", ErrUnauthenticated, maxName)
+	if strings.TrimSpace(i.Name) == "" || len(i.Name) > maxName || !utf8.ValidString(i.Name) || slices.ContainsFunc([]rune(i.Name), unicode.IsControl) {
+		return fmt.Errorf("%w: the name is blank, longer than %d bytes, or has control characters", ErrUnauthenticated, maxName)
 	}
 	return nil
 }

@@ -67,7 +67,8 @@ func TestKeys(t *testing.T) {
 	require.Eventually(t, func() bool { return keys.Problem() != nil }, time.Minute, 10*time.Millisecond)
 	require.NotContains(t, keys.Problem().Error(), secret)
 	_, err = keys.Authenticate(with("X-Api-Key", secret))
-	require.NoError(t, err, "a file that is broken changes nothing")
+	require.Error(t, err, "no key is good while the file is broken")
+	require.NotErrorIs(t, err, ErrUnauthenticated, "the server cannot know")
 	require.NoError(t, os.WriteFile(file, KeysText([]Key{root}), 0o600))
 	require.Eventually(t, func() bool {
 		_, err := keys.Authenticate(with("X-Api-Key", secret))
@@ -89,6 +90,8 @@ func TestBadFilesOfKeys(t *testing.T) {
 	}
 	_, err = KeysIn(filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = KeysIn(t.TempDir())
+	require.ErrorContains(t, err, "directory")
 	for _, name := range []string{"", "a b", "#ann", "a\nb", strings.Repeat("x", 201)} {
 		_, _, err := NewKey(Identity{Name: name}, time.Now())
 		require.Error(t, err, name)

@@ -102,12 +102,17 @@ type Keys struct {
 	watched *files.Watched[[]Key]
 }
 
-// KeysIn reads a file of keys. It is read again while it is used, so a key that is taken out is good no more within a second; a file
-// that becomes unreadable changes nothing.
+// KeysIn reads a file of keys. It is read again while it is used, so a key that is taken out is good no more within a second. No key is
+// good while the file cannot be read: see [Keys.Problem].
 //
 // Errors: a file that cannot be read, or holds no keys.
 func KeysIn(file string) (*Keys, error) {
-	k := &Keys{&files.Watched[[]Key]{Paths: []string{file}, Make: func(all []files.File) ([]Key, error) { return ParseKeys(all[0].Text) }}}
+	k := &Keys{&files.Watched[[]Key]{Paths: []string{file}, Make: func(all []files.File) ([]Key, error) {
+		if len(all) != 1 {
+			return nil, errors.New("it is a directory, and no file of keys")
+		}
+		return ParseKeys(all[0].Text)
+	}}}
 	keys, _, err := k.watched.Get()
 	if err == nil && len(keys) == 0 {
 		err = errors.New("there is no key in it")
@@ -116,6 +121,12 @@ func KeysIn(file string) (*Keys, error) {
 		return nil, fmt.Errorf("the keys in %s cannot be used: %w", file, err)
 	}
 	return k, nil
+}
+
+// Has reports whether somebody of that name has a key.
+func (k *Keys) Has(name string) bool {
+	keys, _, _ := k.watched.Get()
+	return slices.ContainsFunc(keys, func(one Key) bool { return one.Name == name })
 }
 
 // Problem says why the file as it is now cannot be used, nil when it can.
@@ -139,7 +150,10 @@ func (k *Keys) Authenticate(r *http.Request) (Identity, error) {
 	}
 	id, _, _ := strings.Cut(strings.TrimPrefix(given, keyPrefix), "_")
 	sum := sha256.Sum256([]byte(given))
-	keys, _, _ := k.watched.Get()
+	keys, _, err := k.watched.Get()
+	if err != nil {
+		return Identity{}, fmt.Errorf("the keys of clients cannot be read: %w", err)
+	}
 	for _, one := range keys {
 		if one.ID == id && subtle.ConstantTimeCompare(one.hash[:], sum[:]) == 1 {
 			return one.Identity, nil

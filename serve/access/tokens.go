@@ -30,6 +30,9 @@ type TokensConfig struct {
 	JWKS string
 	// Client asks for them; nil for one that follows no redirect to another scheme, and gives up after ten seconds.
 	Client *http.Client
+	// Reserved reports whether a name is somebody else's, who proves it in another way, so that no token counts that has it as its sub; nil
+	// for none.
+	Reserved func(name string) bool
 	// Failed is told that the keys could not be asked for, for the log; nil for nobody.
 	Failed func(error)
 }
@@ -52,7 +55,7 @@ type Tokens struct {
 const (
 	maxToken    = 16 << 10
 	maxAnswer   = 1 << 20
-	leeway      = 10 * time.Second
+	leeway      = 5 * time.Second
 	fetchWithin = 10 * time.Second
 	// unknownKeys is how often the issuer's keys are asked for because of a token with an unknown one, and retryAfter how often when the
 	// issuer did not answer.
@@ -88,7 +91,7 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 		cfg.Failed = func(error) {}
 	}
 	t := &Tokens{cfg: cfg, parser: jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithIssuer(cfg.Issuer), jwt.WithAudience(cfg.Audience...),
-		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway))}
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway))}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	return t, nil
 }
@@ -234,11 +237,25 @@ func (t *Tokens) Authenticate(r *http.Request) (Identity, error) {
 		return Identity{}, errIssuer // the reason is in the log
 	}
 	var c claims
-	if _, err := t.parser.ParseWithClaims(given, &c, keys.KeyfuncCtx(r.Context())); err != nil {
+	signed, err := t.parser.ParseWithClaims(given, &c, keys.KeyfuncCtx(r.Context()))
+	switch {
+	case err != nil:
 		return Identity{}, fmt.Errorf("%w: %s", ErrUnauthenticated, why(err))
+	case !forCallers(signed.Header["typ"]):
+		return Identity{}, fmt.Errorf("%w: it is a token of another kind, as its typ says", ErrUnauthenticated)
+	case t.cfg.Reserved != nil && t.cfg.Reserved(c.Subject):
+		return Identity{}, fmt.Errorf("%w: its sub is the name of who has a key of this server", ErrUnauthenticated)
 	}
 	who := Identity{Name: c.Subject, Permissions: append(c.Scope, c.Permissions...), Claims: c.all, Expires: c.ExpiresAt.Add(leeway)}
 	return who, who.Check()
+}
+
+// forCallers reports whether the typ of a token's header says that it is one of a caller: a JWT, or an access token (RFC 9068). Others, as
+// those that approve, prove something else.
+func forCallers(typ any) bool {
+	kind, isText := typ.(string)
+	kind = strings.TrimPrefix(strings.ToLower(kind), "application/")
+	return typ == nil || isText && slices.Contains([]string{"", "jwt", "at+jwt"}, kind)
 }
 
 // why is what is wrong with a token, without anything of it.

@@ -70,6 +70,15 @@ func signed(t *testing.T, method jwt.SigningMethod, key crypto.PrivateKey, kid s
 	return with("Authorization", "Bearer "+text)
 }
 
+// signedAs is a token whose header says that it is of that type.
+func signedAs(t *testing.T, typ string, key crypto.PrivateKey, claims jwt.MapClaims) *http.Request {
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	token.Header["kid"], token.Header["typ"] = "one", typ
+	text, err := token.SignedString(key)
+	require.NoError(t, err)
+	return with("Authorization", "Bearer "+text)
+}
+
 func (i *issuer) claims(change ...func(jwt.MapClaims)) jwt.MapClaims {
 	c := jwt.MapClaims{"iss": i.URL, "aud": "superstep", "sub": "ann", "exp": time.Now().Add(time.Minute).Unix(), "scope": "a superstep:admin", "org": "acme"}
 	for _, f := range change {
@@ -89,7 +98,7 @@ func newTokens(t *testing.T, cfg TokensConfig) *Tokens {
 func TestTokens(t *testing.T) {
 	i := newIssuer(t)
 	key := i.key("one")
-	tokens := newTokens(t, TokensConfig{Issuer: i.URL, Audience: []string{"superstep"}})
+	tokens := newTokens(t, TokensConfig{Issuer: i.URL, Audience: []string{"superstep"}, Reserved: func(name string) bool { return name == "operator" }})
 	who, err := tokens.Authenticate(signed(t, jwt.SigningMethodEdDSA, key, "one", i.claims()))
 	require.NoError(t, err)
 	require.Equal(t, "ann", who.Name)
@@ -109,6 +118,11 @@ func TestTokens(t *testing.T) {
 		"the public key":    signed(t, jwt.SigningMethodHS256, []byte(public), "one", i.claims()),
 		"no signature":      signed(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "one", i.claims()),
 		"expired":           signed(t, jwt.SigningMethodEdDSA, key, "one", set("exp", time.Now().Add(-time.Minute).Unix())),
+		"just expired":      signed(t, jwt.SigningMethodEdDSA, key, "one", set("exp", time.Now().Add(-8*time.Second).Unix())),
+		"from the future":   signed(t, jwt.SigningMethodEdDSA, key, "one", set("iat", time.Now().Add(time.Minute).Unix())),
+		"blank":             signed(t, jwt.SigningMethodEdDSA, key, "one", set("sub", "  ")),
+		"who has a key":     signed(t, jwt.SigningMethodEdDSA, key, "one", set("sub", "operator")),
+		"an approval":       signedAs(t, "superstep-approval+jwt", key, i.claims()),
 		"for ever":          signed(t, jwt.SigningMethodEdDSA, key, "one", without("exp")),
 		"not yet":           signed(t, jwt.SigningMethodEdDSA, key, "one", set("nbf", time.Now().Add(time.Minute).Unix())),
 		"another audience":  signed(t, jwt.SigningMethodEdDSA, key, "one", set("aud", []string{"other"})),

@@ -59,7 +59,7 @@ func (k *keeper) run(ctx workflow.Context, id string) error {
 		return nil
 	}
 	if failed != nil {
-		e = ending{Status: Failed, Failure: failureOf(failed), Stands: Errors}
+		e = k.refused(id, failureOf(failed))
 	}
 	if r := k.thread.Run(id); r != nil && r.Cancel == Rollback && r.Place != "" {
 		e = k.rollBack(ctx, r, e)
@@ -67,6 +67,16 @@ func (k *keeper) run(ctx workflow.Context, id string) error {
 	k.current = ""
 	k.after(ctx, k.over(ctx, id, e))
 	return nil
+}
+
+// refused is the end of a run whose beginning was refused, or that could not be followed. A thread that asks goes on asking when it refuses
+// an answer: inboxes look for it by that.
+func (k *keeper) refused(id string, why *Failure) ending {
+	e := ending{Status: Failed, Failure: why, Stands: Errors}
+	if r := k.thread.Run(id); r != nil && r.Place == "" && k.thread.Stands == Waits && k.thread.Failure == nil {
+		e.Stands = ""
+	}
+	return e
 }
 
 // errMoves says that the record goes on as a new workflow run, which leads the thread's run on.

@@ -30,7 +30,7 @@ const envProgram = "SUPERSTEP_TEST_SERVE_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envProgram) != "" {
-		cli.Main(append(graphs(), tells(), pay(), shop("shop", false), shop("final", true))...) // ends the process
+		cli.Main(append(graphs(), tells(), pay(), shop("shop", false), shop("final", true), maybe())...) // ends the process
 	}
 	os.Exit(m.Run())
 }

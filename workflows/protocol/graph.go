@@ -209,6 +209,16 @@ func (in *GraphInput) Settings() *Settings {
 		MaxConcurrency: in.MaxConcurrency, StepTimeout: in.StepTimeout, KeepOpen: in.KeepOpen, Hold: in.Hold}
 }
 
+// ContextOf is the context of a run that continues one with the context before: what goes on where the thread stands, without an input of
+// its own, and brings none, leaves that one. nil is none.
+func ContextOf(given, before, input pregel.Value) pregel.Value {
+	if given == nil && input == nil {
+		return before
+	}
+	return given
+}
+
+// Set makes the settings those of the run.
 func (in *GraphInput) Set(s Settings) {
 	in.Options, in.Durability, in.Fused, in.Context = s.Options, s.Durability, s.Fused, s.Context
 	in.Requester = s.Requester
