@@ -30,9 +30,15 @@ type teller struct {
 	partials      map[string]*partial
 	calls         map[string]int
 	named         map[string]bool
-	// emitted are the messages that each task under way has streamed.
-	emitted map[string][]string
+	// emitted is what each task under way has streamed.
+	emitted map[string]*emission
 	about   about
+}
+
+// emission is what a task has streamed: the ids of its messages, and where they come from.
+type emission struct {
+	ids   []string
+	about json.RawMessage
 }
 
 // about is what was told last of where a message comes from: the pieces of one have it in common.
@@ -40,7 +46,7 @@ type about struct{ given, shown json.RawMessage }
 
 func newTeller(x *renderer, run record.Run, modes []string, subgraphs bool) *teller {
 	t := &teller{thread: x.thread, names: x.names(), graph: x.spec.Name, run: run, modes: modes, subgraphs: subgraphs, conversations: x.conversations,
-		partials: map[string]*partial{}, calls: map[string]int{}, named: map[string]bool{}, emitted: map[string][]string{}}
+		partials: map[string]*partial{}, calls: map[string]int{}, named: map[string]bool{}, emitted: map[string]*emission{}}
 	if t.wants("events") {
 		t.callbacks = newCallbacks(t)
 	}
@@ -106,18 +112,27 @@ func (t *teller) ownModes(p thread.Part) []event {
 	case thread.StreamMessages:
 		out = append(out, t.message(p.Task, p.Data, suffix)...)
 	case thread.StreamReset:
-		t.void(p.Task)
+		out = t.void(p.Task, suffix)
 	}
 	return out
 }
 
-// void forgets how far the messages of a task have come: it streams them from their beginning.
-func (t *teller) void(task string) {
-	for _, id := range t.emitted[task] {
+// void forgets how far the messages of a task have come: it streams them from their beginning. Clients put chunks of one id behind each
+// other, so each message is removed first.
+func (t *teller) void(task, suffix string) (out []event) {
+	said := t.emitted[task]
+	if said == nil {
+		return nil
+	}
+	for _, id := range said.ids {
 		delete(t.partials, id)
 		delete(t.calls, id)
+		if t.wants("messages-tuple") {
+			out = append(out, event{"messages" + suffix, pair(raw(map[string]string{"id": id, "type": "remove", "content": ""}), said.about)})
+		}
 	}
 	delete(t.emitted, task)
+	return out
 }
 
 // update is {node: its writes}.
@@ -273,9 +288,7 @@ func (t *teller) message(task string, data json.RawMessage, suffix string) []eve
 		}
 		out = append(out, event{"messages" + suffix, pair(shown, t.about.shown)})
 	}
-	if !slices.Contains(t.emitted[task], p.ID) {
-		t.emitted[task] = append(t.emitted[task], p.ID)
-	}
+	t.emits(task, p.ID)
 	for _, c := range p.ToolCalls {
 		if c.ID != "" {
 			t.calls[p.ID]++
@@ -285,6 +298,18 @@ func (t *teller) message(task string, data json.RawMessage, suffix string) []eve
 		out = append(out, t.wholeMessage(p, streams, whole, suffix)...)
 	}
 	return out
+}
+
+// emits notes that a task streams a message.
+func (t *teller) emits(task, id string) {
+	said := t.emitted[task]
+	if said == nil {
+		said = &emission{}
+		t.emitted[task] = said
+	}
+	if said.about = t.about.shown; !slices.Contains(said.ids, id) {
+		said.ids = append(said.ids, id)
+	}
 }
 
 // apart takes the metadata off a message. It reports false for what is not both.

@@ -8,6 +8,7 @@ import (
 
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/serve/record"
+	"superstep.dev/thread"
 )
 
 func TestAChunkHasTheCallsThatAreWholeByThemselves(t *testing.T) {
@@ -55,4 +56,20 @@ func TestPiecesHaveTheMetadataOfTheirOwnTask(t *testing.T) {
 	}
 	require.Empty(t, tell.message("task", json.RawMessage(`[{"id":"n"},{"id":"n"},{"langgraph_step":2}]`), ""))
 	require.Empty(t, tell.message("task", json.RawMessage(`[{"langgraph_step":2}]`), ""))
+}
+
+// Messages of an attempt that is void are removed before the next attempt streams them: clients put chunks of one id behind each other.
+func TestVoidMessagesAreRemoved(t *testing.T) {
+	tell := newTeller(&renderer{thread: "t", spec: &pregel.Spec{Name: "g"}}, record.Run{ID: "r"}, []string{"messages-tuple"}, false)
+	data := json.RawMessage(`[{"id":"m","role":"assistant","content":"a"},{"langgraph_step":1}]`)
+	part := func(mode thread.StreamMode, task string) []event { return tell.ownModes(thread.Part{Mode: mode, Task: task, Data: data}) }
+	require.Len(t, part(thread.StreamMessages, "one"), 1)
+	require.Empty(t, part(thread.StreamReset, "two"), "another task")
+	events := part(thread.StreamReset, "one")
+	require.Len(t, events, 1)
+	require.Equal(t, "messages", events[0].name)
+	var both []map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(events[0].data.(json.RawMessage), &both))
+	require.Equal(t, []string{`"m"`, `"remove"`, `"r"`}, []string{string(both[0]["id"]), string(both[0]["type"]), string(both[1]["run_id"])})
+	require.Empty(t, part(thread.StreamReset, "one"), "there is nothing more to remove")
 }

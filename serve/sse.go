@@ -158,7 +158,7 @@ type ranks struct {
 // next is the rank of the next event, which is of a part; nil stands for one of none.
 func (rs *ranks) next(p *thread.Part) rank {
 	emits := ""
-	if p != nil && (p.Mode == thread.StreamCustom || p.Mode == thread.StreamMessages) {
+	if p != nil && (p.Mode == thread.StreamCustom || p.Mode == thread.StreamMessages || p.Mode == thread.StreamReset) {
 		emits = "by " + p.Task
 	}
 	rs.at.event++
