@@ -62,7 +62,9 @@ func TestPiecesHaveTheMetadataOfTheirOwnTask(t *testing.T) {
 func TestVoidMessagesAreRemoved(t *testing.T) {
 	tell := newTeller(&renderer{thread: "t", spec: &pregel.Spec{Name: "g"}}, record.Run{ID: "r"}, []string{"messages-tuple"}, false)
 	data := json.RawMessage(`[{"id":"m","role":"assistant","content":"a"},{"langgraph_step":1}]`)
-	part := func(mode thread.StreamMode, task string) []event { return tell.ownModes(thread.Part{Mode: mode, Task: task, Data: data}) }
+	part := func(mode thread.StreamMode, task string) []event {
+		return tell.ownModes(thread.Part{Mode: mode, Task: task, Data: data})
+	}
 	require.Len(t, part(thread.StreamMessages, "one"), 1)
 	require.Empty(t, part(thread.StreamReset, "two"), "another task")
 	events := part(thread.StreamReset, "one")
