@@ -18,7 +18,6 @@ import (
 	"superstep.dev/workflows/protocol"
 )
 
-
 // deskPrefix begins the workflow ids of desks, one per task queue.
 const DeskPrefix = "superstep.desk/"
 
