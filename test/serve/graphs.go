@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -361,7 +362,7 @@ func greet() superstep.Runnable {
 	g := superstep.NewStateGraph[greetState]("greet")
 	g.AddNode("greet", func(ctx context.Context, s greetState) (greetState, error) {
 		who, err := superstep.RunContext[caller](ctx)
-		if err != nil {
+		if none := (*superstep.StateError)(nil); err != nil && !errors.As(err, &none) { // a run without a context has no caller
 			return s, err
 		}
 		word, user := "Good day", "nobody"
