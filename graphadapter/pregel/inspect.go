@@ -32,8 +32,8 @@ type TaskSnapshot struct {
 
 // Snapshot shows a record. newest says that it is the thread's newest and was not asked for by its id: then the
 // finished tasks' writes are shown too, and finished tasks are neither in Next nor list what they once asked. Otherwise
-// it tells of the superstep: all its tasks, with all that they asked. (Section 10.1 of the semantics.) It fails with
-// *InvalidUpdateError when those writes conflict.
+// it tells of the superstep: all its tasks, with all that they asked. (Section 10.1 of the semantics.) A subgraph's state
+// is the newest of that subgraph's run in either case. It fails with *InvalidUpdateError when those writes conflict.
 func (p *Program) Snapshot(t *Thread, r *Record, newest bool) (*Snapshot, error) {
 	return snapshot(p, t, r, newest, nil)
 }
@@ -99,7 +99,7 @@ func outline(p *Program, t *Thread, r *Record, newest bool, nodes []string) (*Sn
 			out.Next = append(out.Next, tr.task.Node)
 		}
 		task := TaskSnapshot{Name: tr.task.Node, Path: tr.task.Path, Done: rec.Done, Questions: rec.Questions, Error: rec.Error,
-			State: p.inner(t, rec, newest, nodes)}
+			State: p.inner(t, rec, nodes)}
 		if rec.Done {
 			task.Wrote = rec.Update
 		}
@@ -120,13 +120,14 @@ func outline(p *Program, t *Thread, r *Record, newest bool, nodes []string) (*Sn
 }
 
 // inner is the state of the subgraph that a task runs, an empty one before it began; nil when there is no subgraph, when
-// it keeps no state, and when its writes conflict: the outer state can be shown all the same.
-func (p *Program) inner(t *Thread, rec *TaskRecord, newest bool, nodes []string) *Snapshot {
+// it keeps no state, and when its writes conflict: the outer state can be shown all the same. No checkpoint of the subgraph
+// was asked for by its id, so it is the newest of that task's run, also where the outer checkpoint was named.
+func (p *Program) inner(t *Thread, rec *TaskRecord, nodes []string) *Snapshot {
 	sub, child := p.childOf(t, rec, nodes)
 	if sub == nil || sub.Spec.Memory == MemoryNone {
 		return nil
 	}
-	state, err := snapshot(sub, t, child, newest, append(slices.Clip(nodes), rec.Node))
+	state, err := snapshot(sub, t, child, true, append(slices.Clip(nodes), rec.Node))
 	if err != nil {
 		return nil
 	}
