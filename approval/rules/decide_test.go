@@ -141,6 +141,21 @@ rules:
 	require.True(t, ruling.Allowed, ruling.Reason)
 }
 
+// TestWholeNumbersAreIntegers in rules: an expression can add to a whole number of the parameters and take its remainder,
+// and a comparison does not mind which of two numbers has a fraction.
+func TestWholeNumbersAreIntegers(t *testing.T) {
+	b := book(t, `
+rules:
+  - allow: whole hundreds, and a fee that leaves room
+    when: params.cents % 100 == 0 && params.cents + 1 < 10.5e2 && params.fee + 0.25 == 1.0 && params.large == 9007199254740993
+`)
+	ruling := ask(t, b, approveRequest(`{"cents":900,"fee":0.75,"large":9007199254740993}`, "ana", "rita"))
+	require.True(t, ruling.Allowed, ruling.Reason)
+	for _, params := range []string{`{"cents":950,"fee":0.75,"large":9007199254740993}`, `{"cents":900,"fee":0.75,"large":9007199254740992}`} {
+		require.False(t, ask(t, b, approveRequest(params, "ana", "rita")).Allowed, params)
+	}
+}
+
 // TestTimesOfVotesDecide as the rules say.
 func TestTimesOfVotesDecide(t *testing.T) {
 	b := book(t, "rules: [{allow: soon, valid_for: 90m, when: 'votes.all(v, now - v.at < duration(\"2h\"))'}]")

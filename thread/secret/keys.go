@@ -125,20 +125,32 @@ const (
 )
 
 // Command returns the keys that a command writes to its standard output, in the form that [ParseRing] reads: one that asks a vault.
-// line is split into words as a shell does it; no shell runs it. The command has 5 seconds. It is run again every minute while the
+// line is split into words as a shell does it; no shell runs it, so a line with ";", "|", "&", "<" or ">" outside of quotes is
+// refused: name a shell for these, as in sh -c 'fetch | unpack'. The command has 5 seconds. It is run again every minute while the
 // keys are used, and at once for a payload whose key is not there, at most every two seconds. Nothing that it writes is shown.
 //
 // Errors: an [*Error] of the kind ErrBadKeys.
 func Command(line string, o Options) (*Keys, error) {
-	words, err := shellwords.Parse(line)
-	if err == nil && len(words) == 0 {
-		err = errors.New("it is empty")
-	}
+	words, err := splitCommand(line)
 	if err != nil {
-		return nil, &Error{Kind: ErrBadKeys, Where: "the command", Problem: "its line cannot be split into words"}
+		return nil, &Error{Kind: ErrBadKeys, Where: "the command", Problem: err.Error()}
 	}
 	c := &command{words: words}
 	return open("the command "+words[0], o, c.get)
+}
+
+// splitCommand splits a line into words. The splitter stops at the first character that only a shell can act upon and
+// returns the words before it without an error, which would run half of the line.
+func splitCommand(line string) ([]string, error) {
+	splitter := shellwords.NewParser()
+	words, err := splitter.Parse(line)
+	if err != nil || len(words) == 0 {
+		return nil, errors.New("its line cannot be split into words")
+	}
+	if splitter.Position >= 0 {
+		return nil, errors.New("its line needs a shell: write sh -c '...' around it")
+	}
+	return words, nil
 }
 
 // command runs one.

@@ -220,6 +220,20 @@ func TestACommand(t *testing.T) {
 	}
 }
 
+// TestACommandLineIsTakenWhole or refused: half of a line may print other keys than the whole line.
+func TestACommandLineIsTakenWhole(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ring")
+	require.NoError(t, writeFile(path, ring(t, "k-1").Text()))
+	for _, rest := range []string{"; true", "| cat", "&& true", "& ", "> other", "< other"} {
+		_, err := secret.Command("cat '"+path+"' "+rest, secret.Options{})
+		require.ErrorIs(t, err, secret.ErrBadKeys, rest)
+		require.ErrorContains(t, err, "needs a shell", rest)
+	}
+	_, err := secret.Command("sh -c \"cat '"+path+"' | cat\"", secret.Options{})
+	require.NoError(t, err)
+}
+
 // TestACommandThatHangs does not hold up those who have keys: it is run beside them.
 func TestACommandThatHangs(t *testing.T) {
 	t.Parallel()
