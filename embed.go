@@ -43,6 +43,8 @@ func ExecuteGraph[Out any](ctx workflow.Context, g *Graph[Out], input any, opts 
 	if f.err = errors.Join(f.err, err); f.err != nil {
 		return f
 	}
+	// The run begins with its parent: it has the same keys again when the parent is reset.
+	in.ThreadLife = workflow.GetInfo(ctx).FirstRunID
 	if child.WorkflowTaskTimeout == 0 {
 		child.WorkflowTaskTimeout = protocol.WorkflowTaskTimeout
 	}

@@ -54,7 +54,7 @@ func (n *Nodes) Open(ctx context.Context, req segment.Opening) ([]byte, error) {
 	if err != nil {
 		return nil, nil
 	}
-	o := n.newOpening(ctx, running, req.ActivityID)
+	o := n.newOpening(ctx, running, &req)
 	o.strict = !graphadapter.IsRelaxed(req.Request.Durability)
 	go o.run(&req.Request)
 	timer := time.NewTimer(openingTime)
@@ -83,6 +83,8 @@ type opening struct {
 	nodes   *Nodes
 	of      openingID
 	info    activity.Info
+	at      time.Time // the server's time when it began, and began what the clock of this process showed then
+	began   time.Time
 	running *segment.Segment
 	strict  bool // what is to be kept is stored, by the segment's activity, before anything follows
 	ctx     context.Context
@@ -109,9 +111,9 @@ type owner interface {
 }
 
 // newOpening is the opening of a segment. Its context has the values of the local activity's, and outlasts that.
-func (n *Nodes) newOpening(ctx context.Context, running *segment.Segment, activityID string) *opening {
+func (n *Nodes) newOpening(ctx context.Context, running *segment.Segment, req *segment.Opening) *opening {
 	info := activity.GetInfo(ctx)
-	o := &opening{exit: newExit(), nodes: n, of: openingOf(info, activityID), info: info, running: running,
+	o := &opening{exit: newExit(), nodes: n, of: openingOf(info, req.ActivityID), info: info, at: req.At, began: time.Now(), running: running,
 		acts: make(chan struct{}), over: make(chan struct{}), taken: make(chan struct{}), done: make(chan struct{})}
 	o.ctx, o.end = context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), outputsKey{}, n.outputsOf(info.Namespace)))
 	n.openings.put(o)
@@ -205,13 +207,13 @@ func (o *opening) await(ctx context.Context) (owner, error) {
 	}
 }
 
-// now is the clock of tasks' next attempts.
+// now is the clock of tasks' next attempts: the server's, as far as this process knows.
 func (o *opening) now() time.Time {
 	select {
 	case <-o.taken:
 		return o.owner.Now()
 	default:
-		return time.Now()
+		return o.at.Add(time.Since(o.began))
 	}
 }
 

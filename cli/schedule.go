@@ -156,8 +156,21 @@ func (a schedules) showList(all []thread.ScheduleView, limit int) {
 		}
 		return screen.Row{v.ID, v.Graph, when(v), next, last, screen.Shorten(screen.Clean(v.Note), screen.CellWidth)}
 	}, "SCHEDULE", "GRAPH", "WHEN", "NEXT", "LAST THREAD", "NOTE")
+	for _, v := range all {
+		a.showUnbegun(v)
+	}
 	if len(all) == limit {
 		a.Printf("%d shown; there may be more: --limit\n", limit)
+	}
+}
+
+// showUnbegun says how often a schedule came due and began no run, and why.
+func (a schedules) showUnbegun(v thread.ScheduleView) {
+	if v.Skipped > 0 {
+		a.Printf("%s skipped %d times that came due: a run of before was still open\n", screen.Clean(v.ID), v.Skipped)
+	}
+	if v.Missed > 0 {
+		a.Printf("%s missed %d times that came due: the server could begin no run in time\n", screen.Clean(v.ID), v.Missed)
 	}
 }
 

@@ -128,6 +128,9 @@ func (a operating) config(ctx context.Context, f workerFlags) (cfg superstep.Wor
 
 // work serves the graphs until ctx ends.
 func (a operating) work(ctx context.Context, f workerFlags) error {
+	if err := f.ready.check(); err != nil {
+		return err
+	}
 	soon, stop := context.WithTimeout(ctx, max(f.connectTimeout, 0)) // for all that has to be there, together
 	defer stop()
 	cfg, opts, g, err := a.config(soon, f)
@@ -290,6 +293,21 @@ func writeWhole(path string, write func(io.Writer) error) error {
 
 // readyFile is a file that exists while a worker takes tasks; it holds the worker's pid. "" is none.
 type readyFile string
+
+// check says why the file could not be written, before anything begins: nil means that it could.
+func (f readyFile) check() error {
+	if f == "" {
+		return nil
+	}
+	if info, err := os.Stat(string(f)); err == nil && info.IsDir() {
+		return notBegun("--ready-file", fmt.Errorf("%s is a directory", f))
+	}
+	tried, err := os.CreateTemp(filepath.Dir(string(f)), ".ready-*")
+	if err != nil {
+		return notBegun("--ready-file", err)
+	}
+	return errors.Join(tried.Close(), os.Remove(tried.Name()))
+}
 
 func (f readyFile) write(pid int) error {
 	if f == "" {

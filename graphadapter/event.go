@@ -20,6 +20,10 @@ const (
 	// their values together, which have to fit a run's last event beside its state.
 	MaxKeptEvents = 100
 	MaxKeptBytes  = 512 << 10
+	// MaxUnreadEvents and MaxUnreadBytes bound the events that are stored for a run while no worker reads them. The run keeps all of
+	// them, beyond the bounds above.
+	MaxUnreadEvents = 1000
+	MaxUnreadBytes  = 1 << 20
 )
 
 // ErrEventTimeout is within every [*EventTimeoutError].

@@ -453,6 +453,10 @@ type ScheduleView struct {
 	Next []time.Time `json:"next"`
 	// Last is the newest run, nil before the first.
 	Last *ScheduledRun `json:"last,omitempty"`
+	// Skipped counts the times that came due and began no run since one of before was open, as Overlap wants it. Missed counts those at
+	// which the server could not begin one in time.
+	Skipped int `json:"skipped,omitempty"`
+	Missed  int `json:"missed,omitempty"`
 }
 
 // ScheduledRun is a run that a schedule has begun.

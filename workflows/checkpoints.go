@@ -79,6 +79,7 @@ func (l *checkpointLog) latest(most int) []protocol.Line {
 // any other run stays as it is.
 func (e *engine) handBack(ctx workflow.Context, result protocol.GraphResult, output map[string]pregel.Value) protocol.GraphResult {
 	if !e.in.Expert {
+		result.ForParent = workflow.GetInfo(ctx).ParentWorkflowExecution != nil
 		return result
 	}
 	brief := protocol.GraphResult{Graph: result.Graph, Stored: true, Closing: protocol.Closing{Step: result.Step}}

@@ -35,15 +35,21 @@ func (r *run) leaves() protocol.Closing {
 		r.shortenLedgers(thread)
 		state, err = r.program.EncodeThread(thread)
 	}
+	kept := c.Life.KeptBytes()
 	switch {
 	case err != nil:
 		c.Error = err.Error()
-	case len(state)+r.life.KeptBytes() > most && r.closeWithoutSuperstep(&c, thread, r.life.KeptBytes()):
-	case len(state)+r.life.KeptBytes() > most:
-		c.Error = fmt.Sprintf("the thread's state has %d bytes and the events that it keeps %d, at most %d fit a run's last event: %s",
-			len(state), r.life.KeptBytes(), most, r.in.Found.Smaller())
-	default:
+	case len(state)+kept <= most:
 		c.State = state
+	case r.closeWithoutSuperstep(&c, thread, kept):
+	case len(state) <= most:
+		c.State = state
+	case r.closeWithoutSuperstep(&c, thread, 0):
+	default:
+		c.Error = fmt.Sprintf("the thread's state has %d bytes, at most %d fit a run's last event: %s", len(state), most, r.in.Found.Smaller())
+	}
+	if len(c.State)+kept > most {
+		c.Life.DropKept(most - len(c.State))
 	}
 	return c
 }

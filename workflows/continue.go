@@ -87,7 +87,7 @@ func (r *run) readAllSignals(ctx workflow.Context) {
 		return
 	}
 	// They cannot be looked at yet.
-	unread(ctx, protocol.SignalResume, func(req protocol.ResumeRequest) { r.inbox.unread = append(r.inbox.unread, req) })
+	unread(ctx, r.people, protocol.SignalResume, func(req protocol.ResumeRequest) { r.inbox.unread = append(r.inbox.unread, req) })
 }
 
 // handOn is the input of the run that continues this one, and its state.
@@ -158,6 +158,7 @@ func (r *run) carryOn(ctx workflow.Context, c *protocol.Carried, state []byte) (
 	r.doubt.Suspicion, r.segments.apart = c.Suspect, c.Apart
 	r.invoked, r.base, r.beganIn = c.Invoked, c.Base, c.Began
 	r.inbox.invoke, r.inbox.unread = c.Invoke, c.Signals
+	r.full = r.life.Full() // the memo goes on with it
 	if c.Failure != nil {
 		r.failure = c.Failure
 	}

@@ -49,6 +49,9 @@ func (s *segments) deliver(ctx workflow.Context) {
 	if last <= 0 && len(result.Left) == 0 {
 		s.drain(s.life.Drain)
 	}
+	if under.interrupted && s.life.Drops() {
+		result.Deliveries = segment.DropLast(s.in.Graph, result.Deliveries)
+	}
 	atOnce := s.atOnce(under, result.Deliveries)
 	if last >= 0 {
 		s.traced.delivers(&result.Deliveries[0])

@@ -21,7 +21,7 @@
 //	people                  what arrives, and what the run's life decides about that
 //	updates, waiters, compensation, queries
 //	run                     what a run is made of
-//	close, continue, rest, handlers
+//	signals, close, continue, rest, handlers
 //	beginning               how runs begin
 //	graph                   the workflows
 package workflows

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -45,6 +47,26 @@ func waitsFor(timeout time.Duration, events ...string) graphadapter.Node {
 			log = append(log, word)
 		}
 		return writes("log", log), nil
+	}}
+}
+
+// sizesOf waits for events one after the other and logs how many bytes each has, in one line.
+func sizesOf(events ...string) graphadapter.Node {
+	return graphadapter.Node{Run: func(ctx context.Context, _ graphadapter.Input) (pregel.Command, error) {
+		task, _ := taskrun.TaskFrom(ctx)
+		var line []string
+		for _, name := range events {
+			q, err := graphadapter.EventQuestion(name, 0)
+			if err != nil {
+				return pregel.Command{}, err
+			}
+			answer, err := task.AskFor(ctx, q)
+			if err != nil {
+				return pregel.Command{}, err
+			}
+			line = append(line, strconv.Itoa(len(answer.Value)))
+		}
+		return writes("log", []string{strings.Join(line, " ")}), nil
 	}}
 }
 

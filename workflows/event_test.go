@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,11 +165,33 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := 2; i < graphadapter.MaxKeptEvents; i++ {
 		r.eventBySignal(thread, protocol.EventRequest{ID: fmt.Sprint("s", i), Name: "small"})
 	}
-	r.eventBySignal(thread, protocol.EventRequest{ID: "over", Name: "small"})
-	s := r.until(thread, "the refusal", func(s protocol.State) bool { return len(s.Refused) == 1 })
-	if len(s.Kept) != graphadapter.MaxKeptEvents || s.Refused[0].Event != "small" {
-		t.Errorf("it keeps %d events, and refused %+v", len(s.Kept), s.Refused)
+	r.until(thread, "the events", func(s protocol.State) bool { return len(s.Kept) == graphadapter.MaxKeptEvents })
+	if _, err := r.event(thread, protocol.EventRequest{ID: "over", Name: "small"}); errorKind(err) != protocol.ErrTypeBusy {
+		t.Errorf("more events than can be kept: %v", err)
 	}
+}
+
+// TestStoredEventsAreDelivered: senders of signals were promised that their events are stored, so a run keeps them all, in number and in
+// bytes, also while it is continued as a new one.
+func TestStoredEventsAreDelivered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	names := slices.Repeat([]string{"paid"}, 5)
+	small := graphadapter.MaxKeptEvents + 30
+	g := waitingGraph(sizesOf(append(slices.Repeat([]string{"small"}, small), names...)...), says("right"))
+	stop := r.work(g)
+	thread := testserver.Queue(t)
+	run := r.start(thread, protocol.GraphInput{Graph: "waiting", Input: input(`{}`), ContinueAt: &protocol.ContinueAt{Events: 300, Life: 1}})
+	r.waitsForEvents(thread, 1)
+	stop()
+	for i := range names {
+		r.eventBySignal(thread, protocol.EventRequest{ID: fmt.Sprint("p", i), Name: "paid", Value: word(strings.Repeat("p", 200_000))})
+	}
+	for i := range small {
+		r.eventBySignal(thread, protocol.EventRequest{ID: fmt.Sprint("s", i), Name: "small", Value: word("s")})
+	}
+	r.work(g)
+	r.logIs(run, fmt.Sprintf(`["%s%s","right","end"]`, strings.Repeat("3 ", small), strings.TrimSpace(strings.Repeat("200002 ", len(names)))))
 }
 
 // TestAWaitTimesOut by a timer of the server, also while no worker is there; one that is answered leaves no timer.

@@ -94,6 +94,7 @@ func (r *run) open(ctx workflow.Context, handedOn pregel.Value) (err error) {
 	case err == nil && r.in.Carried != nil:
 		err = r.carryOn(ctx, r.in.Carried, handedOn)
 	case err == nil:
+		r.thread.Begin(cmp.Or(r.in.ThreadLife, workflow.GetInfo(ctx).FirstRunID)) // a reset keeps it
 		r.life.Reopen(r.program.OpenQuestions(r.thread))
 	}
 	if err != nil {

@@ -53,11 +53,11 @@ func (r *run) handle(ctx workflow.Context) error {
 		}
 	}
 	listen(ctx, []*listener{
-		each(ctx, protocol.SignalResume, "Answers a question without waiting for the reply.", r.receiveAnswer),
+		each(ctx, r.people, protocol.SignalResume, "Answers a question without waiting for the reply.", r.receiveAnswer),
 		receive[protocol.CancelRequest](ctx, r.people, protocol.SignalCancel, "Ends the run and keeps, drops or undoes what it did."),
 		receive[protocol.PauseRequest](ctx, r.people, protocol.SignalPause, "Pauses the run or lets it go on, without waiting for the reply."),
 		receive[protocol.EventRequest](ctx, r.people, protocol.SignalEvent, "Sends an event without waiting for the reply."),
-		each(ctx, protocol.SignalViewed, "Notes that somebody has looked at a question that asks for an approval.", func(ctx workflow.Context, req protocol.ViewRequest) {
+		each(ctx, r.people, protocol.SignalViewed, "Notes that somebody has looked at a question that asks for an approval.", func(ctx workflow.Context, req protocol.ViewRequest) {
 			_ = workflow.Await(ctx, func() bool { return !r.inbox.changing() })
 			r.viewed(ctx, req)
 		}),
@@ -144,16 +144,16 @@ func listen(ctx workflow.Context, all []*listener) {
 
 // receive takes in commands by signal: since a signal gets no reply, a refusal is kept to be seen.
 func receive[C life.Command](ctx workflow.Context, p *people, name, about string) *listener {
-	return each(ctx, name, about, func(ctx workflow.Context, c C) { p.take(ctx, request{Command: c, silent: true}) })
+	return each(ctx, p, name, about, func(ctx workflow.Context, c C) { p.take(ctx, request{Command: c, silent: true}) })
 }
 
 // each does something about each signal of that name, one after the other.
-func each[T any](ctx workflow.Context, name, about string, do func(workflow.Context, T)) *listener {
+func each[T any](ctx workflow.Context, p *people, name, about string, do func(workflow.Context, T)) *listener {
 	channel := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: about})
 	return &listener{waits: func() bool { return channel.Len() > 0 }, does: func(ctx workflow.Context) {
 		for {
-			var got T
-			if !channel.ReceiveAsync(&got) {
+			got, ok := receiveSignal[T](ctx, p, channel)
+			if !ok {
 				return
 			}
 			do(ctx, got)
@@ -162,11 +162,11 @@ func each[T any](ctx workflow.Context, name, about string, do func(workflow.Cont
 }
 
 // unread does something about the signals that nobody has received when the run ends: what they bring would be gone.
-func unread[T any](ctx workflow.Context, name string, do func(T)) {
+func unread[T any](ctx workflow.Context, p *people, name string, do func(T)) {
 	channel := workflow.GetSignalChannel(ctx, name)
 	for {
-		var got T
-		if !channel.ReceiveAsync(&got) {
+		got, ok := receiveSignal[T](ctx, p, channel)
+		if !ok {
 			return
 		}
 		do(got)
@@ -175,10 +175,10 @@ func unread[T any](ctx workflow.Context, name string, do func(T)) {
 
 // readUnread takes in the events and views that nobody has received.
 func (p *people) readUnread(ctx workflow.Context) {
-	unread(ctx, protocol.SignalEvent, func(req protocol.EventRequest) {
+	unread(ctx, p, protocol.SignalEvent, func(req protocol.EventRequest) {
 		p.take(ctx, request{Command: req, silent: true, now: true})
 	})
-	unread(ctx, protocol.SignalViewed, func(req protocol.ViewRequest) { p.viewed(ctx, req) })
+	unread(ctx, p, protocol.SignalViewed, func(req protocol.ViewRequest) { p.viewed(ctx, req) })
 }
 
 // receiveAnswer holds an answer by signal to the same checks as those by update.
@@ -208,8 +208,13 @@ func (p *people) readAnswers(ctx workflow.Context, channel workflow.ReceiveChann
 		case len(p.inbox.unread) > 0:
 			req = p.inbox.unread[0]
 			p.inbox.unread = p.inbox.unread[1:]
-		case channel == nil || !channel.ReceiveAsync(&req):
+		case channel == nil:
 			return
+		default:
+			var ok bool
+			if req, ok = receiveSignal[protocol.ResumeRequest](ctx, p, channel); !ok {
+				return
+			}
 		}
 		p.take(ctx, request{Command: req, silent: true})
 		if p.inbox.read++; p.inbox.read%signalsAtOnce == 0 {

@@ -35,6 +35,8 @@ type people struct {
 	// ending says that the run is about to end, and takes nothing any more that makes it go on: also of those who had to wait for a gate.
 	ending  bool
 	entries []approval.Entry // of this run's audit, the latest of them
+	full    bool             // as the memo shows it: see showFull
+	reset   bool             // the run was reset: see life.Stand
 }
 
 // deadline is the one timer of what the run owes: that of what is due first.
@@ -58,6 +60,7 @@ func (p *people) Stand() life.Stand {
 	return life.Stand{
 		Status: p.status, Standing: p.standing(), Stopped: p.status == protocol.StatusStopped, Failed: p.failure != nil,
 		Held: len(p.tasks.queue) > 0, Invoked: p.inbox.invoke != nil, Edited: len(p.inbox.edits) > 0,
+		Reset: p.reset,
 	}
 }
 
@@ -105,6 +108,7 @@ func (p *people) rules(ctx workflow.Context, req request, turn life.Turn) life.T
 	}
 	p.act(ctx, turn.Actions)
 	p.time(ctx)
+	p.showFull(ctx)
 	return turn
 }
 
@@ -196,6 +200,36 @@ func (p *people) note(ctx workflow.Context, entries ...approval.Entry) {
 func (p *people) attend(ctx workflow.Context) {
 	p.act(ctx, p.life.Attend(workflow.Now(ctx)))
 	p.time(ctx)
+	p.showFull(ctx)
+	p.takeEarly(ctx)
+}
+
+// takeEarly takes the answers that came before their questions.
+func (p *people) takeEarly(ctx workflow.Context) {
+	early := p.life.TakeEarly()
+	if len(early) == 0 {
+		return
+	}
+	p.taking++ // a run does not end in between
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer func() { p.taking-- }()
+		for _, a := range early {
+			p.take(ctx, request{Command: a, silent: true})
+		}
+	})
+}
+
+// showFull shows in the memo whether the run keeps as many events as it may: while no worker is there, senders look at that before
+// they store one more.
+func (p *people) showFull(ctx workflow.Context) {
+	full := p.life.Full()
+	if full == p.full {
+		return
+	}
+	p.full = full
+	if err := workflow.UpsertMemo(ctx, map[string]any{protocol.MemoFull: full}); err != nil {
+		workflow.GetLogger(ctx).Warn("that the run keeps no more events is not in the memo", "error", err)
+	}
 }
 
 // time keeps the timer at what is due first.

@@ -237,7 +237,7 @@ func (r *run) awaitTasks(ctx, wait workflow.Context) {
 	}
 	if r.segments.under == nil {
 		r.drain(r.life.Drain)
-		r.tasks.deliver()
+		r.tasks.deliver(ctx.Err() != nil && r.life.Drops())
 		return
 	}
 	r.segments.goOn(wait)

@@ -41,7 +41,8 @@ func (g *Graphs) newRun(ctx workflow.Context, in protocol.GraphInput, counts *co
 	if in.Carried == nil {
 		t.late = min(workflow.Now(ctx).Sub(info.WorkflowStartTime), maxLate)
 	}
-	p := &people{engine: e, counts: counts, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.cfg.Governs}, heads: g.cfg.Heads}
+	p := &people{engine: e, counts: counts, inbox: &inbox{}, tasks: t, gate: &gate{engine: e, governs: g.cfg.Governs}, heads: g.cfg.Heads,
+		reset: info.OriginalRunID != info.WorkflowExecution.RunID}
 	p.life = life.New(info.WorkflowExecution.ID, in.Graph, p, in.Life)
 	if in.Carried == nil {
 		p.life.State.Taken.Took(protocol.UpdateInvoke, in.ID, nil)

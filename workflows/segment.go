@@ -205,7 +205,7 @@ const openingBound = 5 * time.Second
 // open runs the first half second of a segment within this workflow task. What comes of it is empty when the segment goes on in its
 // activity.
 func (s *segments) open(ctx workflow.Context, o segment.Opening) workflow.Future {
-	s.now(ctx) // before the local activity
+	o.At = s.now(ctx) // before the local activity
 	// An argument is not stored: it may depend on the worker.
 	if !s.servesOwn() {
 		o.Request.Spec = s.in.Spec

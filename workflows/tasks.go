@@ -11,6 +11,7 @@ import (
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/graphadapter/taskrun"
 	"superstep.dev/workflows/protocol"
 )
 
@@ -200,11 +201,15 @@ func (t *tasks) behind() bool {
 }
 
 // deliver gives the arrived outcomes to the engine, in the order in which their tasks were scheduled.
-func (t *tasks) deliver() {
+// With drop the superstep is to be dropped, so that none of them ends it.
+func (t *tasks) deliver(drop bool) {
 	arrived := t.results
 	t.results = nil
 	slices.SortFunc(arrived, func(a, b result) int { return a.order - b.order })
 	for _, r := range arrived {
+		if drop {
+			r.outcome = taskrun.Dropped(t.in.Graph, r.task.Node, r.outcome)
+		}
 		t.loop.Deliver(r.task, r.outcome)
 	}
 }

@@ -42,5 +42,6 @@
 //	reply, batch     replies to approvals, and a gate's word on them
 //	undo             how a run ends
 //	due              what nobody has done in time
+//	early            answers that come before their questions
 //	take             the way of a command
 package life

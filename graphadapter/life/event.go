@@ -1,6 +1,7 @@
 package life
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +22,9 @@ type Event struct {
 	By    string       `json:"by,omitempty"`
 	// Token proves who sends it, where rules want that.
 	Token string `json:"token,omitempty"`
+
+	// stored says that its sender was promised that it is stored: it is kept beyond what a thread keeps otherwise.
+	stored bool
 }
 
 // EventReply says what became of an event.
@@ -60,11 +64,37 @@ func (e Event) refusal(r *Run) error {
 			}
 		}
 	}
-	if !waiting && (len(r.State.Kept) >= graphadapter.MaxKeptEvents || r.KeptBytes()+len(e.Value) > graphadapter.MaxKeptBytes) {
+	if !waiting && !e.stored && !r.hasRoom(len(e.Value)) {
 		return refuse(Busy, "nobody waits for the event %q yet, and the thread keeps no more than %d events and %d bytes of "+
 			"them", e.Name, graphadapter.MaxKeptEvents, graphadapter.MaxKeptBytes)
 	}
 	return nil
+}
+
+// hasRoom reports whether the thread keeps one more event with a value of that many bytes.
+func (s *State) hasRoom(bytes int) bool {
+	return len(s.Kept) < graphadapter.MaxKeptEvents && s.KeptBytes()+bytes <= graphadapter.MaxKeptBytes
+}
+
+// Full reports whether the thread keeps as many events as it may, or more, so that none should be stored for it any more.
+func (s *State) Full() bool { return !s.hasRoom(1) }
+
+// RefuseUnread notes that a message without a reply could not be read.
+func (s *State) RefuseUnread(reason string, now time.Time) {
+	s.noteRefused(Refused{Reason: reason}, now)
+}
+
+// DropKept drops the newest events that are kept until the others have at most that many bytes, and notes each as refused. It is for
+// the end of a run: an event that does not fit beside the thread's state must not cost the state.
+func (s *State) DropKept(most int) {
+	size := s.KeptBytes()
+	for size > max(most, 0) {
+		last := s.Kept[len(s.Kept)-1]
+		s.Kept = s.Kept[: len(s.Kept)-1 : len(s.Kept)-1]
+		size -= len(last.Value)
+		s.noteRefused(Refused{Event: last.Name, By: last.By, Reason: fmt.Sprintf("the run has ended, and its last event has room "+
+			"for %d bytes of events beside the thread's state", max(most, 0))}, last.At)
+	}
 }
 
 // take gives an event to all who wait for it, or keeps it.

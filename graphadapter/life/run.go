@@ -32,6 +32,8 @@ type Stand struct {
 	// Invoked says that it is about to begin something new; Edited, that its state is being changed. What is asked may not be
 	// asked any more then.
 	Invoked, Edited bool
+	// Reset says that the run was reset: what was sent to it before comes again.
+	Reset bool
 	// Blind says that tasks are under way that nobody can look into: what they wait for is not known.
 	Blind bool
 }

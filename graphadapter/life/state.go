@@ -61,6 +61,8 @@ type State struct {
 	Answered []Answered `json:"answered,omitempty"`
 	// Refused are the latest messages without a reply that were not taken, oldest first.
 	Refused []Refused `json:"refused,omitempty"`
+	// Early are the answers whose questions were not asked yet, oldest first.
+	Early []EarlyAnswer `json:"early,omitempty"`
 	// Taken are the latest commands that were done, oldest first: one that comes again is recognised.
 	Taken TakenList `json:"taken,omitempty"`
 	// Kept are the events that nobody has waited for yet, oldest first; Due is when the waits are over that have an end.
@@ -87,6 +89,13 @@ type State struct {
 	Cancel *Cancellation `json:"cancel,omitempty"`
 	// Notices are what people outside are told, nil when the run tells nobody.
 	Notices *Notices `json:"notices,omitempty"`
+}
+
+// EarlyAnswer is an answer to questions that the thread has not asked yet. It comes so where a run was reset: the server brings what was
+// sent to the run once more, before the run asks again. Whoever sent it has had the reply, or none, and does not send it twice.
+type EarlyAnswer struct {
+	Answer
+	At time.Time `json:"at"`
 }
 
 // OpenSince is a question that was asked, and when.

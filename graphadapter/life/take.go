@@ -14,6 +14,9 @@ func (r *Run) Check(c Command, governed bool) error {
 	if _, again := r.taken(c); again {
 		return nil
 	}
+	if a, ok := c.(Answer); ok && r.isEarly(a, false) {
+		return nil
+	}
 	if err := r.refusal(c); err != nil {
 		return err
 	}
@@ -54,8 +57,13 @@ func (r *Run) meant(c Command) Command {
 }
 
 // TakeSilent is Take for a message whose sender gets no reply: a refusal is kept to be seen, and answers to approvals wait to
-// be verified together, see [Run.Batch].
+// be verified together, see [Run.Batch]. An event without room is kept all the same, since its sender was promised that it is stored;
+// senders look at [State.Full] before.
 func (r *Run) TakeSilent(c Command, now time.Time) Turn {
+	if e, ok := c.(Event); ok {
+		e.stored = true
+		c = e
+	}
 	return r.begin(Turn{command: c, silent: true}, now)
 }
 
@@ -65,6 +73,12 @@ func (r *Run) begin(t Turn, now time.Time) Turn {
 		return r.end(t, c.again(r, before), nil, now)
 	}
 	if err := r.refusal(c); err != nil {
+		if a, ok := c.(Answer); ok && r.isEarly(a, t.silent) {
+			r.keepEarly(a, now)
+			if !t.silent {
+				return r.end(t, AnswerReply{Question: a.Question, Call: a.Call}, nil, now)
+			}
+		}
 		r.refuseAnswer(c, err, 1)
 		return r.end(t, nil, err, now)
 	}

@@ -2,10 +2,12 @@ package segment
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"superstep.dev/graphadapter/pregel"
+	"superstep.dev/graphadapter/taskrun"
 )
 
 // Delivery is one task's outcome, as a segment gave it to its engine.
@@ -18,6 +20,30 @@ type Delivery struct {
 	// Took is how many milliseconds the task was under way in the execution that it ended in, for people: nothing follows
 	// from it.
 	Took int64
+}
+
+// DropLast returns the deliveries with those of the last superstep as of tasks that were cancelled: the superstep was under way when its run
+// was told to drop it.
+func DropLast(graph string, all []Delivery) []Delivery {
+	out := slices.Clone(all)
+	for i := len(out) - 1; i >= 0 && out[i].rootStep() == out[len(out)-1].rootStep(); i-- {
+		_, node := out[i].Place()
+		out[i].Outcome = taskrun.Dropped(graph, node, out[i].Outcome)
+		if out[i].Key == "" {
+			break // the only task of its superstep
+		}
+	}
+	return out
+}
+
+// rootStep is the superstep of the root graph in which the delivery's task ran, "" where it is not named.
+func (d Delivery) rootStep() string {
+	place := d.Key
+	if at := strings.IndexByte(place, '!'); at >= 0 {
+		place = place[at+1:]
+	}
+	step, _, _ := strings.Cut(place, "/")
+	return step
 }
 
 // Place returns the superstep and the node of the delivery's task.

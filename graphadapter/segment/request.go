@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -63,6 +64,8 @@ type Opening struct {
 	// Again says that this worker was probably given what another one could not finish: the segment begins in its activity,
 	// where lost workers are counted.
 	Again bool
+	// At is the server's time when it begins. The clock of the worker may be another one, and what a task is to wait for is stored.
+	At time.Time
 }
 
 // Open prepares the segment's execution by g, the root graph. The errors are those of [OpenSegment].

@@ -205,6 +205,10 @@ func (d *Driver) deliver(arrived delivery) {
 		}
 		arrived.outcome = outcome
 	}
+	var cause interface{ DropsSuperstep() bool }
+	if errors.As(context.Cause(d.ctx), &cause) && cause.DropsSuperstep() {
+		arrived.outcome = Dropped(d.step.graph, arrived.task.Node, arrived.outcome)
+	}
 	d.loop.Deliver(arrived.task, arrived.outcome)
 }
 

@@ -2,6 +2,7 @@ package taskrun
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -57,7 +58,7 @@ func (h *history) stands(p *pregel.Program, t *pregel.Thread, made ...*pregel.Re
 func newHistory() *history {
 	past := past.NewPast()
 	past.Clock = func(int64) time.Time { return time.Now().Truncate(time.Millisecond).UTC() }
-	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread(), past: past, doubted: -1}
+	return &history{busy: make(chan struct{}, 1), thread: pregel.NewThread().Begin(rand.Text()), past: past, doubted: -1}
 }
 
 // Thread returns the thread of that id, which begins with its first run.
@@ -190,7 +191,7 @@ func (t *Thread) Branch(ctx context.Context, checkpoint string, asCopy bool, as 
 		return checkpoint, false, nil
 	}
 	before.Clock = as.history.past.Clock
-	as.history.thread, as.history.past = thread, before
+	as.history.thread, as.history.past = thread.Begin(rand.Text()), before
 	as.history.past.Began(0, program, thread, "")
 	return checkpoint, true, nil
 }
@@ -214,7 +215,7 @@ func Invoke(ctx context.Context, g *graphadapter.Graph, in pregel.Input, opts gr
 	if in.Resume != nil {
 		return graphadapter.RunResult{}, fmt.Errorf("graph %q: an answer needs a thread: without one nothing was kept to continue", g.Spec.Name)
 	}
-	loop, err := program.Start(pregel.NewThread(), in, opts.Engine(), false, opts.Observer)
+	loop, err := program.Start(pregel.NewThread().Begin(rand.Text()), in, opts.Engine(), false, opts.Observer)
 	if err != nil {
 		return graphadapter.RunResult{}, err
 	}

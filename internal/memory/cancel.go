@@ -69,7 +69,7 @@ func (t *threadRun) takeCancel(ctx context.Context, r thread.CancelRequest) erro
 	t.life.Unpaused()
 	t.hold(false)
 	if t.stands.Status == thread.StatusRunning {
-		t.cancel(&runtime.CancelledError{Reason: t.reason()})
+		t.cancel(&runtime.CancelledError{Reason: t.reason(), Drops: t.life.Drops()})
 	}
 	t.shown()
 	return nil

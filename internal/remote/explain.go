@@ -33,6 +33,13 @@ import (
 // startServer says how a server is started on one's own machine, in whatever program the reader is.
 const startServer = "Superstep's devserver, or temporal server start-dev"
 
+// abortedType is the type of the server's error about an update that a run has accepted, and which ended with the run: somebody terminated
+// the run.
+const abortedType = "AcceptedUpdateCompletedWorkflow"
+
+// errAborted says that a run ended while it did what an update asks for.
+var errAborted = errors.New("the run has ended meanwhile")
+
 // explain turns a Temporal error into one that says what to do.
 func (c *server) explain(err error, graph, threadID string) error {
 	var (
@@ -236,6 +243,9 @@ func (c *server) explainUpdate(ctx context.Context, err error, threadID string) 
 	var refused *temporal.ApplicationError
 	e := &thread.Error{Thread: threadID}
 	switch {
+	case errors.Is(err, errAborted):
+		return &thread.Error{Kind: thread.ErrAnswerRefused, Thread: threadID, Message: fmt.Sprintf("the run of thread %q was ended before it was done with that", threadID),
+			Cause: errAborted, Do: "Look at it", Command: []string{"show", threadID}}
 	case errors.As(err, &refused) && refused.Type() == protocol.ErrTypeJobRefused:
 		return refusedJob(threadID, refused)
 	case errors.As(err, &refused):

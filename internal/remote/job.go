@@ -68,7 +68,7 @@ func (c *Jobs) theLastJob(ctx context.Context, id string) (*lastRun, error) {
 }
 
 // jobLeft is the board that a job's closed run has left. One that was ended from outside left nothing, and a worker reads
-// it from the run's history.
+// it from the run's history: the job is one that was stopped.
 func (c *Jobs) jobLeft(ctx context.Context, last *lastRun) (*job.Board, error) {
 	event, err := c.closingEvent(ctx, last)
 	if err != nil {
@@ -85,7 +85,10 @@ func (c *Jobs) jobLeft(ctx context.Context, last *lastRun) (*job.Board, error) {
 	if err := c.query(ctx, last, protocol.QueryBoard, &board); err != nil {
 		return nil, err
 	}
-	return &board, nil
+	if !board.Status.Final() {
+		_, err = c.abandoned(ctx, last, &board, event.GetWorkflowExecutionTerminatedEventAttributes().GetReason())
+	}
+	return &board, err
 }
 
 // leaderResultIn reads the last event of a leader's run; said is false when it was not the run itself that ended it.

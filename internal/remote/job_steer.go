@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
+	"superstep.dev/internal/clip"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/internal/tracing"
 	"superstep.dev/job"
@@ -114,7 +115,7 @@ func (c *Jobs) RecoverJob(ctx context.Context, id string, r job.Recover) (job.Vi
 	}
 	left, err := c.jobLeft(ctx, last)
 	if err == nil && !left.Status.Final() {
-		err = c.abandoned(ctx, last, left)
+		err = c.stillRuns(ctx, last, left)
 	}
 	if err != nil {
 		return job.View{}, err
@@ -159,12 +160,27 @@ func (c *Jobs) endedJob(ctx context.Context, id string) (*lastRun, error) {
 	}
 }
 
-// abandoned makes the board of a run that was ended from outside one that was stopped. The attempts that it left must have
-// ended: they were told to.
-func (c *Jobs) abandoned(ctx context.Context, last *lastRun, b *job.Board) error {
+// stillRuns says which attempt a run that was ended from outside has left: it was told to end.
+func (c *Jobs) stillRuns(ctx context.Context, last *lastRun, b *job.Board) error {
+	runs, err := c.abandoned(ctx, last, b, "")
+	if err != nil || runs == nil {
+		return err
+	}
+	return &thread.Error{Kind: thread.ErrRunning, Graph: last.graph, Thread: runs.thread, Do: "Wait for it, or cancel it", Command: []string{"cancel", runs.thread},
+		Message: fmt.Sprintf("the run of job %q was %s, and an attempt of it still runs", b.Job.ID, statusOf(last.status))}
+}
+
+// abandoned makes the board of a run that was ended from outside one that was stopped, why is what the server says of that. It returns an
+// attempt that still runs, nil when all have ended.
+func (c *Jobs) abandoned(ctx context.Context, last *lastRun, b *job.Board, why string) (runs *lastRun, err error) {
 	now, reason := time.Now(), "its run was ended from outside: "+string(statusOf(last.status))
-	if err := b.Stop(job.Halt{Reason: reason, By: c.cfg.Identity}, now); err != nil {
-		return runtime.JobRefusal(last.graph, err)
+	if why != "" {
+		reason += ", " + clip.Line(why)
+	}
+	if b.Ending == "" {
+		if err := b.Stop(job.Halt{Reason: reason}, now); err != nil {
+			return nil, runtime.JobRefusal(last.graph, err)
+		}
 	}
 	b.Ready(now)
 	for _, s := range b.SubJobs {
@@ -174,16 +190,16 @@ func (c *Jobs) abandoned(ctx context.Context, last *lastRun, b *job.Board) error
 		threadID := job.AttemptThread(b.Job.ID, s.ID, s.Attempts)
 		run, err := c.lastRun(ctx, threadID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if run != nil && run.open {
-			return &thread.Error{Kind: thread.ErrRunning, Graph: last.graph, Thread: threadID, Do: "Wait for it, or cancel it", Command: []string{"cancel", threadID},
-				Message: fmt.Sprintf("the run of job %q was %s, and attempt %d of its subjob %q still runs", b.Job.ID, statusOf(last.status), s.Attempts, s.ID)}
+			runs = run
+			continue
 		}
 		b.Reported(job.Attempt{SubJob: s.ID, Attempt: s.Attempts}, c.attemptMessage(ctx, run, reason), now)
 	}
 	b.Ready(now)
-	return nil
+	return runs, nil
 }
 
 // attemptMessage is what an attempt ended with whose leader was gone by then; one that did not finish has failed for the

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
 	"superstep.dev/thread"
@@ -62,6 +63,10 @@ func (s service) GetWorkflowExecutionHistoryReverse(ctx context.Context, in *wor
 // server's ends before that.
 func (c *server) outcome(ctx context.Context, threadID string, handle client.WorkflowUpdateHandle, reply any) error {
 	_, err := patiently(ctx, c, threadID, func() (struct{}, error) { return struct{}{}, handle.Get(ctx, reply) })
+	var failed *temporal.ApplicationError
+	if errors.As(err, &failed) && failed.Type() == abortedType {
+		return errAborted
+	}
 	return err
 }
 

@@ -148,7 +148,7 @@ func listsQuestions(ctx context.Context, c *reader) error {
 }
 
 // asksPeople selects runs with open questions, of threads and of jobs, in the server's index.
-const asksPeople = "WorkflowType IN ('" + protocol.GraphWorkflow + "', '" + protocol.LeaderWorkflow + "') AND ExecutionStatus = 'Running' AND " +
+const asksPeople = "WorkflowType IN ('" + protocol.GraphWorkflow + "', '" + protocol.LeaderWorkflow + "') AND ExecutionStatus IN ('Running', 'Paused') AND " +
 	protocol.AttributeQuestions + " > 0"
 
 // inboxFilter selects open questions in the server's index, and among what it finds.

@@ -146,6 +146,9 @@ func wireOf(r thread.ResumeRequest) protocol.ResumeRequest {
 func (c *Threads) resume(ctx context.Context, last *lastRun, req protocol.ResumeUpdate) (taken, error) {
 	var reply protocol.ResumeReply
 	run, err := c.updateRun(ctx, ctx, last, req.ID, protocol.UpdateResume, req, &reply)
+	if req.Rest && errors.Is(err, errAborted) { // the answer was taken: how the run ended is the outcome
+		return taken{ResumeReply: thread.ResumeReply{Thread: last.thread, Question: req.Question, Questions: questionsIn(req.ResumeRequest), Accepted: true}}, nil
+	}
 	if err != nil {
 		return taken{}, err
 	}

@@ -173,7 +173,9 @@ func (s Schedules) described(ctx context.Context, id string) (v thread.ScheduleV
 	if d.Schedule.State != nil {
 		paused, note = d.Schedule.State.Paused, d.Schedule.State.Note
 	}
-	return standing(v, paused, note, d.Info.NextActionTimes, d.Info.RecentActions), nil
+	v = standing(v, paused, note, d.Info.NextActionTimes, d.Info.RecentActions)
+	v.Skipped, v.Missed = d.Info.NumActionsSkippedOverlap, d.Info.NumActionsMissedCatchupWindow
+	return v, nil
 }
 
 // standing is a schedule with how it stands now.
@@ -208,7 +210,12 @@ func (s Schedules) List(ctx context.Context, limit int) ([]thread.ScheduleView, 
 		if p, ok := entry.Memo.GetFields()[memoSchedule]; ok && s.cfg.DataConverter.FromPayload(p, &v) != nil {
 			v = thread.ScheduleView{ID: id}
 		}
-		out = append(out, standing(v, entry.Paused, entry.Note, entry.NextActionTimes, entry.RecentActions))
+		v = standing(v, entry.Paused, entry.Note, entry.NextActionTimes, entry.RecentActions)
+		// What came due and began nothing is in no index.
+		if now, err := s.described(ctx, id); err == nil {
+			v.Skipped, v.Missed = now.Skipped, now.Missed
+		}
+		out = append(out, v)
 	}
 	if err != nil {
 		return nil, s.explain(err, "", "")
@@ -218,33 +225,50 @@ func (s Schedules) List(ctx context.Context, limit int) ([]thread.ScheduleView, 
 
 // Pause keeps a schedule from beginning runs.
 func (s Schedules) Pause(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
-	return s.noted(ctx, r, func(h client.ScheduleHandle, note string) error {
+	return s.noted(ctx, r, true, func(h client.ScheduleHandle, note string) error {
 		return h.Pause(ctx, client.SchedulePauseOptions{Note: note})
 	})
 }
 
 // Unpause lets a schedule go on.
 func (s Schedules) Unpause(ctx context.Context, r thread.SchedulePause) (thread.ScheduleView, error) {
-	return s.noted(ctx, r, func(h client.ScheduleHandle, note string) error {
+	return s.noted(ctx, r, false, func(h client.ScheduleHandle, note string) error {
 		return h.Unpause(ctx, client.ScheduleUnpauseOptions{Note: note})
 	})
 }
 
-// noted does something to a schedule, with a note of who asked for it and why, and returns the schedule.
-func (s Schedules) noted(ctx context.Context, r thread.SchedulePause, do func(h client.ScheduleHandle, note string) error) (v thread.ScheduleView, err error) {
+// noted pauses a schedule, or lets it go on, with a note of who asked for it and why, and returns the schedule once it stands so. The server
+// drops a change of a schedule that comes beside another one, and says nothing: the change is sent again until it is seen.
+func (s Schedules) noted(ctx context.Context, r thread.SchedulePause, paused bool, do func(h client.ScheduleHandle, note string) error) (v thread.ScheduleView, err error) {
 	if err := runtime.CheckAsker("", r.By, r.Reason); err != nil {
 		return v, err
 	}
-	if err := do(s.handle(ctx, r.ID), strings.Trim(r.By+": "+r.Reason, ": ")); err != nil {
-		return v, s.explained(err, r.ID)
+	note := strings.Trim(r.By+": "+r.Reason, ": ")
+	for late := time.Now().Add(begunWithin); ; {
+		if err := do(s.handle(ctx, r.ID), note); err != nil {
+			return v, s.explained(err, r.ID)
+		}
+		for range looksAtChange {
+			if v, err = s.described(ctx, r.ID); err != nil || v.Paused == paused && (note == "" || v.Note == note) {
+				return v, err
+			}
+			if err := awaitTime(ctx, time.Now().Add(lookEvery)); err != nil {
+				return v, err
+			}
+		}
+		if time.Now().After(late) {
+			return v, &thread.Error{Kind: thread.ErrRunning, Message: fmt.Sprintf("schedule %s was changed by others again and again for %v, and is as they left it",
+				strconv.Quote(calendar.Clip(r.ID)), begunWithin), Do: "Look at it, and try again", Command: []string{"schedule", "list"}}
+		}
 	}
-	return s.described(ctx, r.ID)
 }
 
-// begunWithin is how long is waited for the run that a schedule is told to begin now, looking each time after lookEvery.
+// begunWithin is how long is waited for the run that a schedule is told to begin now, or for a change, looking each time after lookEvery. A
+// change is sent again when it was not seen so many times.
 const (
-	begunWithin = 30 * time.Second
-	lookEvery   = 100 * time.Millisecond
+	begunWithin   = 30 * time.Second
+	lookEvery     = 100 * time.Millisecond
+	looksAtChange = 5
 )
 
 // Trigger lets a schedule begin a run now, beside those that are open, and returns the schedule when it has: Last is that run. The
@@ -306,5 +330,5 @@ func (s Schedules) Delete(ctx context.Context, id string) error {
 	if err := s.handle(ctx, id).Delete(ctx); err != nil {
 		return s.explained(err, id)
 	}
-	return nil
+	return nil // the server ends its workflow, which no other change undoes
 }

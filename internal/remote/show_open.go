@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/ledger"
 	"superstep.dev/graphadapter/pregel"
 	"superstep.dev/graphadapter/segment"
+	"superstep.dev/internal/clip"
 	"superstep.dev/internal/history"
 	"superstep.dev/internal/runtime"
 	"superstep.dev/thread"
@@ -129,6 +132,45 @@ func (c *reader) addTo(v *thread.View, last *lastRun, state protocol.State) {
 	if v.Cancel != nil {
 		v.Cancel.Waits = c.settling(last)
 	}
+	addHeldUp(v, last)
+}
+
+// addHeldUp says which activities, or that the whole run, an operator has paused with Temporal's own tools: nothing goes on with them
+// until they are unpaused there.
+func addHeldUp(v *thread.View, last *lastRun) {
+	var held []string
+	for _, a := range last.described.GetPendingActivities() {
+		if !a.GetPaused() {
+			continue
+		}
+		_, node, _ := strings.Cut(a.GetActivityType().GetName(), ".")
+		if by := a.GetPauseInfo().GetManual(); by != nil {
+			node += byAndWhy(by.GetIdentity(), by.GetReason())
+		}
+		held = append(held, node)
+	}
+	switch {
+	case v.Problem != "":
+	case last.status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		info := last.described.GetWorkflowExtendedInfo().GetPauseInfo()
+		v.Problem = "an operator has paused the workflow of the run" + byAndWhy(info.GetIdentity(), info.GetReason()) +
+			": it goes on when it is unpaused, as with temporal workflow unpause"
+	case len(held) > 0:
+		v.Problem = "an operator has paused the activity of " + strings.Join(held, ", ") +
+			": it goes on when it is unpaused, as with temporal activity unpause"
+	}
+}
+
+// byAndWhy is who paused something, and why, as far as that is known.
+func byAndWhy(by, why string) string {
+	text := ""
+	if by != "" {
+		text += " by " + clip.Line(by)
+	}
+	if why != "" {
+		text += " (" + clip.Line(why) + ")"
+	}
+	return text
 }
 
 // attempts are the tasks under way that are not at their first attempt.

@@ -12,6 +12,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 	"superstep.dev/approval"
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/pregel"
@@ -64,10 +65,61 @@ func (c *Threads) sendEvent(ctx context.Context, last *lastRun, wire protocol.Ev
 	}
 	if unanswered(err) {
 		// Should the update have got through all the same, the id makes one of the two.
-		err = c.signal(ctx, last, protocol.SignalEvent, wire)
+		if err = (eventRoom{c}).check(ctx, last, len(wire.Value)); err == nil {
+			err = c.signal(ctx, last, protocol.SignalEvent, wire)
+		}
 		reply.Stored = err == nil
 	}
 	return reply, err
+}
+
+// eventRoom says whether one more event is stored for a run while no worker reads them.
+type eventRoom struct{ *Threads }
+
+// check refuses to store one more event for a run that keeps as many as it may, or has as many unread. What was stored is delivered,
+// so a sender must hear of that before.
+func (c eventRoom) check(ctx context.Context, last *lastRun, size int) error {
+	full := false
+	if field, ok := last.described.GetWorkflowExecutionInfo().GetMemo().GetFields()[protocol.MemoFull]; ok {
+		_ = c.cfg.DataConverter.FromPayload(field, &full) // what cannot be read says nothing
+	}
+	events, bytes := 0, 0
+	if !full {
+		var err error
+		if events, bytes, err = c.unread(ctx, last); err != nil {
+			return err
+		}
+	}
+	if !full && events < graphadapter.MaxUnreadEvents && bytes+size <= graphadapter.MaxUnreadBytes {
+		return nil
+	}
+	return &thread.Error{Kind: thread.ErrBusy, Graph: last.graph, Thread: last.thread,
+		Message: fmt.Sprintf("thread %q has no room for another event while no worker reads them: %d with %d bytes are unread, of at most %d and %d bytes",
+			last.thread, events, bytes, graphadapter.MaxUnreadEvents, graphadapter.MaxUnreadBytes),
+		Do: "Start a worker, then send the event again"}
+}
+
+// unread counts the events that were stored since a worker has last read what came for the run, and their bytes.
+func (c eventRoom) unread(ctx context.Context, last *lastRun) (events, bytes int, err error) {
+	for token := []byte(nil); ; {
+		page, err := c.service.GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: last.thread, RunId: last.runID}, NextPageToken: token})
+		if err != nil {
+			return 0, 0, c.explain(err, last.graph, last.thread)
+		}
+		for _, e := range page.GetHistory().GetEvents() {
+			if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+				return events, bytes, nil
+			}
+			if s := e.GetWorkflowExecutionSignaledEventAttributes(); s.GetSignalName() == protocol.SignalEvent {
+				events++
+				bytes += proto.Size(s.GetInput())
+			}
+		}
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			return events, bytes, nil
+		}
+	}
 }
 
 // PauseRun implements runtime.Runtime.

@@ -32,6 +32,9 @@ func (c *Threads) Invoke(ctx context.Context, g *graphadapter.Graph, req runtime
 	ctx = tracing.Within(ctx, req.Trace)
 	req.Rest = true
 	rest, err := turns{c}.invoke(ctx, g, req)
+	if errors.Is(err, errAborted) { // the run has begun with the input: how it ended is the outcome
+		rest, err = runtime.Resting(c.Wait(ctx, req.Thread))
+	}
 	if err == nil && rest.Status == thread.StatusRunning {
 		rest, err = runtime.Resting(c.Wait(ctx, rest.Thread))
 	}

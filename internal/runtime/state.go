@@ -218,7 +218,14 @@ func (t *Trace) Complete(v *thread.View, asked []pregel.Question) []pregel.OpenQ
 }
 
 // CancelledError is the cause of a cancelled run's context.
-type CancelledError struct{ Reason string }
+type CancelledError struct {
+	Reason string
+	// Drops says that the superstep under way is dropped.
+	Drops bool
+}
+
+// DropsSuperstep reports that to the driver of the run.
+func (e *CancelledError) DropsSuperstep() bool { return e.Drops }
 
 // Error implements error in one line.
 func (e *CancelledError) Error() string { return e.Reason }

@@ -14,8 +14,9 @@ type inline struct{}
 // one only, and no longer than their activity runs. In a storage each would be kept.
 func Inline(ctx context.Context) context.Context { return context.WithValue(ctx, inline{}, true) }
 
-// Passing are values that nobody keeps: replies to queries. They stay in their message, as with [Inline].
-type Passing interface{ Passing() }
+// Passing are values that may stay in their message, as with [Inline]: replies to queries, which nobody keeps, and results that somebody
+// without a storage reads. Passing reports whether this one does.
+type Passing interface{ Passing() bool }
 
 // passes marks the payload of a Passing value. A codec encodes what is inside, so the mark stays readable for the storage.
 const passes = "superstep/passing"
@@ -36,7 +37,7 @@ func Sparing(inner converter.DataConverter) converter.DataConverter {
 type sparing struct{ converter.DataConverter }
 
 func (c *sparing) mark(p *commonpb.Payload, v any) {
-	if _, ok := v.(Passing); !ok || p == nil {
+	if passing, ok := v.(Passing); !ok || p == nil || !passing.Passing() {
 		return
 	}
 	if p.Metadata == nil {

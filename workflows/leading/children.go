@@ -61,15 +61,43 @@ func (l *lead) start(a job.Assignment) {
 		Graph: expert.Graph, Input: protocol.Input{Value: input}, Requester: l.board.Job.Requester,
 		Found: l.in.Found, Expert: true, Trace: l.traced.under(c.attempt),
 	}
-	future := workflow.ExecuteChildWorkflow(ctx, protocol.GraphWorkflow, in)
-	workflow.Go(l.life, func(ctx workflow.Context) {
+	size := len(input) + attemptBytes
+	var run workflow.ChildWorkflowFuture
+	if l.hasRoom(size) {
+		run = l.begin(ctx, in, size)
+	}
+	workflow.Go(l.life, func(life workflow.Context) {
+		if run == nil {
+			_ = workflow.Await(life, func() bool { return l.hasRoom(size) })
+			c.began = l.now()
+			c.ends = c.began.Add(c.limit)
+			run = l.begin(ctx, in, size)
+		}
+		_ = run.GetChildWorkflowExecution().Get(life, nil) // how it ended says why it did not begin
+		l.opening -= size
 		var result protocol.GraphResult
-		err := future.Get(ctx, &result)
+		err := run.Get(life, &result)
 		c.message = c.said(result, err)
-		l.traced.did(ctx, c)
+		l.traced.did(life, c)
 		l.children = slices.DeleteFunc(l.children, func(other *child) bool { return other == c })
 		l.ended = append(l.ended, c)
 	})
+}
+
+// The server terminates a run that has commands of more than 4 MiB in one workflow task, so attempts begin in a window that stays below
+// that. attemptBytes is what the start of an attempt has beside its input.
+const (
+	maxOpeningBytes = 3 << 20
+	attemptBytes    = 4 << 10
+)
+
+// hasRoom reports whether an attempt whose start has that many bytes may begin beside those that the server has not begun yet.
+func (l *lead) hasRoom(size int) bool { return l.opening == 0 || l.opening+size <= maxOpeningBytes }
+
+// begin starts the run of an attempt.
+func (l *lead) begin(ctx workflow.Context, in protocol.GraphInput, size int) workflow.ChildWorkflowFuture {
+	l.opening += size
+	return workflow.ExecuteChildWorkflow(ctx, protocol.GraphWorkflow, in)
 }
 
 func (l *lead) childOptions(a job.Assignment, expert job.Profile) workflow.ChildWorkflowOptions {

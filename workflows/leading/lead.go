@@ -29,6 +29,7 @@ type lead struct {
 	orders   []*order
 	alarm    alarm
 	ending   int // activities that end attempts, under way
+	opening  int // bytes of the starts of attempts that the server has not begun yet
 	taken    life.TakenList
 	listed   listing.Listing
 	// cancelled says that the run was cancelled from outside, which the board takes for a stop.

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
 
 	"superstep.dev/graphadapter"
@@ -34,6 +35,9 @@ type GraphInput struct {
 	Found *Found `json:"found,omitempty"`
 	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread.
 	State pregel.Value `json:"state,omitempty"`
+	// ThreadLife names the life of a thread that begins, which the keys of its effects contain: see pregel.Thread.Begin. "" makes it
+	// that of the run, and of those that continue it.
+	ThreadLife string `json:"thread_life,omitempty"`
 	// Replay says that State was chosen by its checkpoint: what came after it runs again, on a branch of its own.
 	Replay bool `json:"replay,omitempty"`
 	// Newest is the thread's newest state, where a run from an earlier State may end without a checkpoint of its own: the
@@ -157,6 +161,21 @@ type GraphResult struct {
 	Stored  bool                 `json:"stored,omitempty"`
 	Message *job.WorkflowMessage `json:"message,omitempty"`
 	Closing
+
+	// ForParent says that a workflow of somebody's own reads the result, whose worker may have no storage.
+	ForParent bool `json:"-"`
+}
+
+// maxForParent bounds a result that goes to such a parent as it is: with its state it has to fit the parent's history.
+const maxForParent = 1700 << 10
+
+// Passing implements storage.Passing: what the parent can read only where its message has it stays there. A longer result is stored.
+func (r GraphResult) Passing() bool {
+	if !r.ForParent {
+		return false
+	}
+	text, err := json.Marshal(r)
+	return err == nil && len(text) <= maxForParent
 }
 
 // Closing is what a run leaves to the next run of its thread. One event holds it: the run's last.

@@ -102,6 +102,8 @@ const (
 	MemoBegan = "began"
 	// MemoPause is the run's [Pause], an empty one once it goes on again.
 	MemoPause = "pause"
+	// MemoFull says whether the run keeps as many events as it may, a bool: none is stored for it by SignalEvent then.
+	MemoFull = "superstep.full"
 	// MemoQuestions holds a run's [QuestionsNote]. It is what was open last: AttributeQuestions says whether anything is.
 	MemoQuestions = "superstep.questions"
 )

@@ -88,7 +88,7 @@ type State struct {
 }
 
 // Passing says that a reply is of the moment: it is not kept in a storage, however large it is.
-func (State) Passing() {}
+func (State) Passing() bool { return true }
 
 // QuestionReply is the answer to QueryQuestion.
 type QuestionReply struct {
