@@ -20,7 +20,7 @@ func (r *Run) isEarly(a Answer, silent bool) bool {
 	if len(r.State.Early) >= maxEarly || r.earlyBytes()+replyBytes(a) > graphadapter.MaxKeptBytes {
 		return false
 	}
-	return !r.stand().changing() && slices.ContainsFunc(a.All(), func(one pregel.Answer) bool { return r.neverAsked(one.QuestionID) })
+	return !r.stand().changing() && r.State.hasUnasked(a, r.asks())
 }
 
 func (s *State) earlyBytes() int {
@@ -31,19 +31,20 @@ func (s *State) earlyBytes() int {
 	return size
 }
 
-// neverAsked reports whether a question is neither open nor answered.
-func (r *Run) neverAsked(id string) bool {
-	return !slices.ContainsFunc(r.asks(), func(q pregel.OpenQuestion) bool { return q.ID == id }) &&
-		!slices.ContainsFunc(r.State.Answered, func(a Answered) bool { return a.Question == id })
+// hasUnasked reports whether an answer names a question that is neither open nor answered.
+func (s *State) hasUnasked(a Answer, open []pregel.OpenQuestion) bool {
+	return slices.ContainsFunc(a.All(), func(one pregel.Answer) bool {
+		return !slices.ContainsFunc(open, func(q pregel.OpenQuestion) bool { return q.ID == one.QuestionID }) &&
+			!slices.ContainsFunc(s.Answered, func(a Answered) bool { return a.Question == one.QuestionID })
+	})
 }
 
 // keepEarly keeps an answer until its questions are asked. Meanwhile it is shown as one that was not taken, since they may never be.
-func (r *Run) keepEarly(a Answer, now time.Time) {
+func (s *State) keepEarly(a Answer, now time.Time) {
 	same := func(e EarlyAnswer) bool { return e.ID == a.ID && sameReply(e.Answer) == sameReply(a) }
-	if !slices.ContainsFunc(r.State.Early, same) {
-		r.State.Early = append(slices.Clip(r.State.Early), EarlyAnswer{a, now})
+	if !slices.ContainsFunc(s.Early, same) {
+		s.Early = append(slices.Clip(s.Early), EarlyAnswer{a, now})
 	}
-	r.look = true
 }
 
 // TakeEarly hands over the answers whose questions are all asked by now, oldest first: the host takes them as messages without a reply.
@@ -52,7 +53,7 @@ func (r *Run) TakeEarly() (asked []Answer) {
 		return nil
 	}
 	r.State.Early = slices.DeleteFunc(slices.Clone(r.State.Early), func(e EarlyAnswer) bool {
-		if slices.ContainsFunc(e.All(), func(one pregel.Answer) bool { return r.neverAsked(one.QuestionID) }) {
+		if r.State.hasUnasked(e.Answer, r.asks()) {
 			return false
 		}
 		asked = append(asked, e.Answer)

@@ -74,7 +74,8 @@ func (r *Run) begin(t Turn, now time.Time) Turn {
 	}
 	if err := r.refusal(c); err != nil {
 		if a, ok := c.(Answer); ok && r.isEarly(a, t.silent) {
-			r.keepEarly(a, now)
+			r.State.keepEarly(a, now)
+			r.look = true
 			if !t.silent {
 				return r.end(t, AnswerReply{Question: a.Question, Call: a.Call}, nil, now)
 			}
