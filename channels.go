@@ -72,7 +72,7 @@ func taskScope(ctx context.Context, graph, node string) *scope {
 		s.decoded = t.Decoded()
 		s.task = func() string {
 			i := t.Info()
-			return fmt.Sprintf("%q", []string{i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})
+			return fmt.Sprintf("%q", []string{i.Origin, i.Thread, i.Branch, i.Namespace, strconv.Itoa(i.Step), i.Path})
 		}
 	}
 	return s

@@ -90,6 +90,7 @@ func (r *run) open(ctx workflow.Context, handedOn pregel.Value) (err error) {
 	if err == nil && r.in.Newest != nil {
 		r.newest, err = r.program.DecodeThread(r.in.Newest)
 	}
+	r.thread.Begin(workflow.GetInfo(ctx).OriginalRunID)
 	switch {
 	case err == nil && r.in.Carried != nil:
 		err = r.carryOn(ctx, r.in.Carried, handedOn)

@@ -129,7 +129,10 @@ func (l *Loop) follow() {
 func (l *Loop) takeControl(c *Command, forks bool) error {
 	before, err := l.rec.control, error(nil)
 	if c != nil && (len(c.Update) > 0 || len(c.Goto) > 0) {
-		l.rec.control = append(slices.Clone(before), *c)
+		named := *c
+		named.Update = namesIn(l.thread.origin, "command", l.space(), l.work.Branch, itoa(l.thread.seq), itoa(len(before))).
+			complete(l.prog, c.Update)
+		l.rec.control = append(slices.Clone(before), named)
 		err = l.applyCommands(l.rec.control)
 	} else {
 		err = l.applyControl()

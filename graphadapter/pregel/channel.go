@@ -151,6 +151,10 @@ func (r *reduced) is(from Held, updates []update) bool {
 		slices.EqualFunc(r.updates, updates, func(a Value, b update) bool { return !b.overwrite && bytes.Equal(a, b.value) })
 }
 
+func (c *channel) holdsMessages() bool {
+	return c.rule == ruleReduce && c.reducer.Name() == messagesReducer
+}
+
 func (c *channel) available(s *cell) bool {
 	switch c.rule {
 	case ruleSends:

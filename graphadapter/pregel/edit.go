@@ -167,6 +167,7 @@ func (e *Edit) add(u Update, alone bool) error {
 	if at == 0 {
 		u.Values = e.prog.accepted(u.Values)
 	}
+	u.Values = namesIn(e.thread.origin, "update", e.space, e.from.Branch, itoa(e.thread.seq), itoa(len(e.edits))).complete(e.prog, u.Values)
 	e.edits = append(e.edits, edited{at, u.Values})
 	return nil
 }
@@ -222,7 +223,7 @@ func (e *Edit) Tasks() []*Task {
 		}
 		t := e.prog.pull(e.from, u.node, &reader{program: e.prog, of: e.from})
 		t.Path += ":edit" + itoa(i) // a name of its own: the node's task of that superstep is another one
-		t.Namespace, t.Graph, t.Branch, t.Digest = e.space, e.graph, e.from.Branch, e.from.Digest
+		t.Namespace, t.Graph, t.Branch, t.Digest, t.Origin = e.space, e.graph, e.from.Branch, e.from.Digest, e.thread.origin
 		t.Step, t.RouteOnly, t.Done = e.step(), true, Command{Update: u.values}
 		out = append(out, t)
 	}

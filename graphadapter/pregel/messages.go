@@ -1,7 +1,10 @@
 package pregel
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -96,4 +99,97 @@ func (x *messageIndex) read(text Value) {
 		x.ends = append(x.ends, at+len(element))
 		at += len(element) + 1
 	}
+}
+
+// messagesReducer is the name of the reducer whose channels hold messages.
+const messagesReducer = "messages/v1"
+
+// messageNames gives ids to messages that came without one: the first message of a place is number 1. The same place in the same
+// thread gives the same ids, however often it is replayed; no two places of any threads share an id.
+type messageNames struct {
+	place []string
+	given int
+}
+
+// namesIn begins the ids of a task's messages, or of another place that brings messages.
+func namesIn(origin string, place ...string) *messageNames {
+	return &messageNames{place: append([]string{origin}, place...)}
+}
+
+// names begins the ids of the messages that a task writes.
+func (t *Task) names() *messageNames { return namesIn(t.Origin, "task", t.Key()) }
+
+// next returns one more id.
+func (n *messageNames) next() string {
+	n.given++
+	text := make([]byte, 0, 128)
+	for _, part := range n.place {
+		text = append(appendQuoted(text, part), ',')
+	}
+	sum := sha256.Sum256(text)
+	return "m-" + hex.EncodeToString(sum[:10]) + "-" + itoa(n.given)
+}
+
+// complete returns the writes with an id in each message. The writes given stay as they are.
+func (n *messageNames) complete(p *Program, writes []Write) []Write {
+	out := writes
+	for i, w := range writes {
+		at, known := p.index[w.Channel]
+		if !known || at >= p.state || !p.channels[at].holdsMessages() {
+			continue
+		}
+		named, missing := n.list(w.Value)
+		if !missing {
+			continue
+		}
+		if &out[0] == &writes[0] {
+			out = slices.Clone(writes)
+		}
+		out[i].Value = named
+	}
+	return out
+}
+
+// list returns a list of messages, or one message, with an id in each; missing reports whether an id was missing. What is no
+// message is left to the reducer, which refuses it.
+func (n *messageNames) list(v Value) (_ Value, missing bool) {
+	if v = bytes.TrimSpace(v); len(v) == 0 {
+		return v, false
+	}
+	if v[0] == '{' {
+		return n.message(v)
+	}
+	var raws []Value
+	if v[0] != '[' || json.Unmarshal(v, &raws) != nil {
+		return v, false
+	}
+	out := make([][]byte, len(raws))
+	for i, raw := range raws {
+		named, without := n.message(raw)
+		out[i], missing = named, missing || without
+	}
+	if !missing {
+		return v, false
+	}
+	return slices.Concat(emptyList[:1], bytes.Join(out, []byte(",")), emptyList[1:]), true
+}
+
+// message returns a message with an id. A removal says itself which message it means.
+func (n *messageNames) message(raw Value) (_ Value, missing bool) {
+	m, err := parseMessage(raw)
+	if err != nil || m.id != "" || m.remove {
+		return raw, false
+	}
+	return withID(raw, n.next()), true
+}
+
+// withID returns an object with that id, its other members in their order.
+func withID(object Value, id string) Value {
+	out := append(make(Value, 0, len(object)+len(id)+8), '{')
+	EachMember(object, func(name string, v Value) {
+		if name != "id" {
+			out = append(append(append(appendQuoted(out, name), ':'), v...), ',')
+		}
+	})
+	return append(append(out, `"id":`...), append(appendQuoted(nil, id), '}')...)
 }

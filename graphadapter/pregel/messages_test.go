@@ -79,3 +79,110 @@ func BenchmarkMessages(b *testing.B) {
 		list = add(list, 3000+i)
 	}
 }
+
+// conversation is a graph with messages that has a node, and another one that runs a subgraph with messages.
+func conversation(t testing.TB) *Program {
+	channels := []ChannelSpec{{Name: "m", Kind: KindReduce, Reducer: messagesReducer}}
+	spec := &Spec{Version: SpecVersion, Name: "g", Channels: channels, Nodes: []NodeSpec{{Name: "e"}, {Name: "w", Subgraph: "s"}},
+		Edges: []Edge{{From: Start, To: "e"}},
+		Subgraphs: map[string]*Spec{"s": {Version: SpecVersion, Name: "s", Channels: channels, Nodes: []NodeSpec{{Name: "x"}},
+			Edges: []Edge{{From: Start, To: "x"}}}}}
+	p, err := Compile(spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// said runs a thread to its end; each node says "done". It returns the thread as the next process reads it.
+func said(t testing.TB, p *Program, thread *Thread, in Input) *Thread {
+	t.Helper()
+	l, err := p.Start(thread, in, Options{RecursionLimit: 9}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l.Status() == StatusRunning {
+		for _, task := range l.Ready() {
+			done := Command{Update: []Write{{Channel: "m", Value: Value(`{"role":"assistant","content":"done"}`)}}}
+			at, _ := p.Subgraph(task.Graph)
+			read, err := at.Read(task, done.Update)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Deliver(task, Outcome{Command: done})
+			if got := task.run.rec.Update[0].Value; !strings.Contains(read["m"].String(), idOf(t, got)) {
+				t.Errorf("its branches read %s, and it wrote %s", read["m"], got)
+			}
+		}
+	}
+	if l.Err() != nil {
+		t.Fatal(l.Err())
+	}
+	stored, err := p.EncodeThread(l.Thread())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := p.DecodeThread(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+func idOf(t testing.TB, message Value) string {
+	t.Helper()
+	m, err := parseMessage(message)
+	if err != nil || m.id == "" {
+		t.Fatalf("%s has no id: %v", message, err)
+	}
+	return m.id
+}
+
+// TestMessagesWithoutIDsAreAllKept: messages of the same text that come without ids are different messages, whichever way and however
+// often they come, also in threads that were given the same; what is replayed has the ids that it had.
+func TestMessagesWithoutIDsAreAllKept(t *testing.T) {
+	p := conversation(t)
+	hi := Value(`{"m":[{"role":"user","content":"go"},{"role":"user","content":"go"}]}`)
+	ids := func(origin string) []string {
+		thread := said(t, p, NewThread().Begin(origin), Input{Value: hi})
+		thread = said(t, p, thread, Input{Value: hi})
+		send := Target{Node: "w", Send: true, Arg: hi}
+		write := Write{Channel: "m", Value: Value(`[{"role":"user","content":"go"}]`)}
+		for range 2 {
+			thread = said(t, p, thread, Input{Control: &Command{Update: []Write{write}, Goto: []Target{send, send}}})
+			e, err := p.Edit(thread, nil, []Update{{Values: []Write{write}, AsNode: "w"}, {Values: []Write{write}, AsNode: "w"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Apply(nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := parseMessages(p.StateOf(thread.Head.Checkpoint)["m"], 0, func(string) bool { return false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, m := range list {
+			out = append(out, m.id)
+		}
+		return out
+	}
+	first, again, other := ids("one"), ids("one"), ids("two")
+	if want := 2*(2+1) + 2*(1+2*3+2); len(first) != want {
+		t.Fatalf("%d messages are left of %d", len(first), want)
+	}
+	if fmt.Sprint(first) != fmt.Sprint(again) {
+		t.Errorf("replayed, the ids are others:\n%q\n%q", first, again)
+	}
+	seen := map[string]bool{}
+	for _, id := range append(first, other...) {
+		if seen[id] {
+			t.Errorf("two messages have the id %s", id)
+		}
+		seen[id] = true
+	}
+	if copied := NewThread().Begin("one").AsCopy("x"); copied.Begin("two").origin != "two" {
+		t.Error("a copied thread gives the ids that the other one gives")
+	}
+}

@@ -121,6 +121,7 @@ func (p *Program) Read(t *Task, writes []Write) (map[string]Held, error) {
 			read[ch.name] = s.value
 		}
 	}
+	writes = t.names().complete(p, writes) // as the engine does when the task has finished
 	var few [fewWrites]channelWrite
 	var room grouping
 	channels, updates := p.group([]applied{{writes: p.stateWrites(few[:0], writes)}}, &room)

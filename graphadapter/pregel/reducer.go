@@ -28,12 +28,12 @@ func Builtin(name string) (Reducer, bool) {
 }
 
 var builtins = map[string]fold{
-	"append/v1":   {zero: emptyList, grow: appendLists},
-	"sum/v1":      {zero: Value("0"), reduce: sumNumbers},
-	"max/v1":      {zero: Value("0"), reduce: maxNumber},
-	"concat/v1":   {zero: Value(`""`), reduce: concatStrings},
-	"merge/v1":    {zero: emptyObject, reduce: mergeObjects},
-	"messages/v1": {zero: emptyList, grow: reduceMessages},
+	"append/v1":     {zero: emptyList, grow: appendLists},
+	"sum/v1":        {zero: Value("0"), reduce: sumNumbers},
+	"max/v1":        {zero: Value("0"), reduce: maxNumber},
+	"concat/v1":     {zero: Value(`""`), reduce: concatStrings},
+	"merge/v1":      {zero: emptyObject, reduce: mergeObjects},
+	messagesReducer: {zero: emptyList, grow: reduceMessages},
 }
 
 // fold is a builtin reducer: one of both functions.

@@ -14,7 +14,8 @@ const removeAll = "__remove_all__"
 // reduceMessages is LangGraph's add_messages: a known id replaces in place, an unknown one appends, a removal deletes,
 // and removing all drops everything before the last such marker.
 //
-// A message without an id gets one from its place and content, not from randomness: reducers are replayed.
+// Messages have ids before they come here, see messageNames. One that has none all the same, as in a default value, gets one from its
+// place and content.
 func reduceMessages(current Held, updates []Value) (_ Held, err error) {
 	for _, u := range updates {
 		if current, err = addMessages(current, u); err != nil {

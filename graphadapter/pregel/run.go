@@ -126,6 +126,7 @@ func (l *Loop) startEntry(tr *taskRun) {
 		return
 	}
 	if len(tr.task.Branches) > 0 {
+		command.Update = tr.task.names().complete(l.prog, command.Update)
 		tr.task.RouteOnly, tr.task.Done = true, command
 		l.handOut(tr)
 		return
@@ -206,6 +207,7 @@ func (l *Loop) ended(tr *taskRun, o Outcome) {
 	case o.Parent != nil:
 		tr.parent = o.Parent
 	default:
+		o.Update = tr.task.names().complete(l.prog, o.Update)
 		tr.rec.Done, tr.rec.Command, tr.rec.Routes = true, o.Command, o.Routes
 		if o.Cached { // it did not run: it has an update and no end
 			l.keptUpdate(tr)

@@ -176,6 +176,7 @@ func (l *Loop) childDone(tr *taskRun, result Command) {
 		return
 	}
 	if len(tr.task.Branches) > 0 {
+		result.Update = tr.task.names().complete(l.prog, result.Update)
 		tr.task.RouteOnly, tr.task.Done = true, result
 		l.handOut(tr)
 		return

@@ -1,6 +1,7 @@
 package pregel
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 )
@@ -11,6 +12,7 @@ type Thread struct {
 	// Head is the newest record, nil before the first input.
 	Head *Record
 
+	origin string             // see Begin; "" until then
 	memory map[string]*Record // of subgraphs with MemoryThread, by their node path
 	kept   map[string]Value   // under thread-wide keys, whatever the checkpoint
 	filled int                // bytes of kept, keys included

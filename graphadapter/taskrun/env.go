@@ -128,6 +128,8 @@ func (o *Outside) wait(ctx context.Context, d time.Duration) error {
 // Info says which task runs.
 type Info struct {
 	Graph, Node, Thread string
+	// Origin is the thread's, see [pregel.Thread.Begin].
+	Origin string
 	// Namespace, Step, Path and Branch place the task in its thread; see pregel.Task.
 	Namespace, Path, Branch string
 	Step                    int

@@ -108,7 +108,7 @@ func (n nested) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
 func (t *TaskRun) nestedThread(program *pregel.Program, key string, input pregel.Value) (*pregel.Thread, pregel.Input, error) {
 	kept, ok := t.journal.Entry(nestedKey(key))
 	if !ok || kept.State == ledger.StateNotKept { // what it did outside is in the journal all the same
-		return pregel.NewThread(), pregel.Input{Value: input}, nil
+		return pregel.NewThread().Begin(t.task.Origin + "/" + t.task.Key()), pregel.Input{Value: input}, nil
 	}
 	thread, err := program.DecodeThread(kept.Result)
 	return thread, pregel.Input{Resume: &pregel.Resume{Answers: t.task.Answers, AskAgain: len(t.task.Answers) == 0}}, err

@@ -233,7 +233,7 @@ func (a *attempt) init(g *graphadapter.Graph, task *pregel.Task, env *Env) error
 	}
 	a.info = Info{
 		Graph: graph.Spec.Name, Node: task.Node, Thread: env.Thread,
-		Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
+		Origin: task.Origin, Namespace: task.Namespace, Path: task.Path, Branch: task.Branch, Step: task.Step,
 		Attempt: max(env.Attempt, 1), StepsLeft: task.StepsLeft, LastStep: task.StepsLeft == 1,
 		Suspect: env.Suspect, Lost: env.Lost, Requester: env.Requester,
 	}

@@ -257,3 +257,32 @@ func TestMessagesKeepTheirIDsWhenATaskIsAttemptedAgain(t *testing.T) {
 	assert.Len(t, ids, 6, "six messages of the same text")
 	assert.True(t, ids[said[1]])
 }
+
+// Runs without a thread, and runs of several threads, give no id twice: what came with the input and what a node wrote can be gathered
+// in one list.
+func TestMessagesOfSeveralRunsHaveIDsOfTheirOwn(t *testing.T) {
+	g := superstep.NewStateGraph[talk]("talk")
+	g.AddNode("say", func(_ context.Context, s talk) (talk, error) {
+		s.Messages.Append(message.Message{Role: message.RoleAssistant, Content: message.Text("ok")})
+		return s, nil
+	})
+	g.AddEdge(superstep.Start, "say")
+	graph := g.MustCompile()
+	memory := superstep.NewMemory()
+	input := map[string]any{"messages": []any{map[string]any{"role": "user", "content": "go"}}}
+	ids := map[string]bool{}
+	invoke := func(thread string) (superstep.Result[talk], error) {
+		if thread == "" {
+			return graph.Invoke(t.Context(), input)
+		}
+		return graph.Thread(memory, thread).Invoke(t.Context(), input)
+	}
+	for _, thread := range []string{"", "", "a", "b"} {
+		got, err := invoke(thread)
+		require.NoError(t, err)
+		for _, m := range got.Output.Messages.Get() {
+			ids[m.ID] = true
+		}
+	}
+	assert.Len(t, ids, 8)
+}
