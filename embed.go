@@ -44,7 +44,7 @@ func ExecuteGraph[Out any](ctx workflow.Context, g *Graph[Out], input any, opts 
 		return f
 	}
 	// The run begins with its parent: it has the same keys again when the parent is reset.
-	in.ThreadLife = workflow.GetInfo(ctx).FirstRunID
+	in.ThreadOrigin = workflow.GetInfo(ctx).FirstRunID
 	if child.WorkflowTaskTimeout == 0 {
 		child.WorkflowTaskTimeout = protocol.WorkflowTaskTimeout
 	}

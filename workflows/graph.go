@@ -90,12 +90,11 @@ func (r *run) open(ctx workflow.Context, handedOn pregel.Value) (err error) {
 	if err == nil && r.in.Newest != nil {
 		r.newest, err = r.program.DecodeThread(r.in.Newest)
 	}
-	r.thread.Begin(workflow.GetInfo(ctx).OriginalRunID)
 	switch {
 	case err == nil && r.in.Carried != nil:
 		err = r.carryOn(ctx, r.in.Carried, handedOn)
 	case err == nil:
-		r.thread.Begin(cmp.Or(r.in.ThreadLife, workflow.GetInfo(ctx).FirstRunID)) // a reset keeps it
+		r.thread.Begin(cmp.Or(r.in.ThreadOrigin, workflow.GetInfo(ctx).FirstRunID)) // a reset keeps it
 		r.life.Reopen(r.program.OpenQuestions(r.thread))
 	}
 	if err != nil {

@@ -59,7 +59,7 @@ type threadJSON struct {
 	// Remembered is what the subgraphs remembered when the head was made, null for what is as in Memory; absent when all is.
 	Remembered map[string]*recordJSON `json:"remembered,omitzero"`
 
-	Life   string           `json:"life,omitempty"`
+	Origin string           `json:"origin,omitempty"`
 	Seq    int              `json:"seq"`
 	Passed bool             `json:"passed,omitempty"`
 	Kept   map[string]Value `json:"kept,omitempty"`
@@ -76,7 +76,7 @@ func (p *Program) EncodeThread(t *Thread) (Value, error) {
 // threadOut is a thread as it is stored; exact for a suspended loop, with what does not outlive a run. It has copies of the maps that a
 // thread changes, and threadIn makes others: a frozen run is never written, and is restored more than once.
 func (p *Program) threadOut(t *Thread, exact bool) *threadJSON {
-	out := &threadJSON{Life: t.life, Seq: t.seq, Passed: t.passed, Kept: maps.Clone(t.kept), Left: t.left, Meter: t.meter.copy(), Memory: map[string]*recordJSON{}}
+	out := &threadJSON{Origin: t.origin, Seq: t.seq, Passed: t.passed, Kept: maps.Clone(t.kept), Left: t.left, Meter: t.meter.copy(), Memory: map[string]*recordJSON{}}
 	if t.Head != nil {
 		out.Head = p.recordOut(t.Head, exact)
 	}
@@ -109,7 +109,7 @@ func readThread(graph string, v Value) (*threadJSON, error) {
 }
 
 func (p *Program) threadIn(in *threadJSON) *Thread {
-	t := &Thread{life: in.Life, seq: in.Seq, passed: in.Passed, kept: maps.Clone(in.Kept), left: in.Left, meter: in.Meter.copy(), memory: map[string]*Record{}}
+	t := &Thread{origin: in.Origin, seq: in.Seq, passed: in.Passed, kept: maps.Clone(in.Kept), left: in.Left, meter: in.Meter.copy(), memory: map[string]*Record{}}
 	for _, key := range sortedKeys(in.Kept) {
 		t.filled += len(key) + len(in.Kept[key])
 	}

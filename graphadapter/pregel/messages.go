@@ -150,8 +150,8 @@ func (n *messageNames) complete(p *Program, writes []Write) []Write {
 	return out
 }
 
-// list returns a list of messages, or one message, with an id in each; missing reports whether an id was missing. What is no
-// message is left to the reducer, which refuses it.
+// list returns a list of messages, or one message, with an id in each; missing reports whether an id was missing. A value that
+// is no message stays as it is: the reducer refuses it.
 func (n *messageNames) list(v Value) (_ Value, missing bool) {
 	if v = bytes.TrimSpace(v); len(v) == 0 {
 		return v, false

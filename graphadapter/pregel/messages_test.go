@@ -80,7 +80,7 @@ func BenchmarkMessages(b *testing.B) {
 	}
 }
 
-// conversation is a graph with messages that has a node, and another one that runs a subgraph with messages.
+// conversation is a graph with messages, of a node and of a subgraph with messages.
 func conversation(t testing.TB) *Program {
 	channels := []ChannelSpec{{Name: "m", Kind: KindReduce, Reducer: messagesReducer}}
 	spec := &Spec{Version: SpecVersion, Name: "g", Channels: channels, Nodes: []NodeSpec{{Name: "e"}, {Name: "w", Subgraph: "s"}},
@@ -139,7 +139,7 @@ func idOf(t testing.TB, message Value) string {
 }
 
 // TestMessagesWithoutIDsAreAllKept: messages of the same text that come without ids are different messages, whichever way and however
-// often they come, also in threads that were given the same; what is replayed has the ids that it had.
+// often they come, also in threads that were given the same; a replay gives the ids of the first run.
 func TestMessagesWithoutIDsAreAllKept(t *testing.T) {
 	p := conversation(t)
 	hi := Value(`{"m":[{"role":"user","content":"go"},{"role":"user","content":"go"}]}`)

@@ -33,7 +33,7 @@ func (l *Loop) end(tr *taskRun) {
 func (l *Loop) place(t *Task) {
 	t.loop, t.Namespace, t.Graph, t.Step, t.Asked, t.AskedIn = l, l.space(), l.graph, l.step, l.rec.asked, l.rec.askedIn
 	t.Branch, t.Digest, t.StepsLeft, t.Limit = l.work.Branch, l.work.Digest, l.stop-l.step, l.opts.RecursionLimit
-	t.Metered, t.Life = l.thread.meter != nil, l.thread.life
+	t.Metered, t.Origin = l.thread.meter != nil, l.thread.origin
 	t.key = "" // it may be placed again
 	t.key = t.Key()
 }

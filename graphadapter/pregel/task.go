@@ -261,8 +261,8 @@ type Task struct {
 	Node string `json:"node"`
 	// Branch tells apart the lines of a thread that was forked; "" for the first.
 	Branch string `json:"branch,omitempty"`
-	// Life names the life of the thread: see [Thread.Begin].
-	Life string `json:"life,omitempty"`
+	// Origin is the thread's, see [Thread.Begin]: with it, what a task names has a name that no other thread gives.
+	Origin string `json:"origin,omitempty"`
 	// Asked is the branch that the ids of the task's questions have, nil for Branch: the task runs again on another line of
 	// the thread, and answers from before find their questions.
 	Asked *string `json:"asked,omitempty"`

@@ -18,7 +18,6 @@ type Thread struct {
 	filled int                // bytes of kept, keys included
 	left   map[string]Value   // see CarryLedgers; it is replaced, never changed
 	meter  *Meter             // nil without a budget; whatever the checkpoint
-	life   string             // see Begin
 	seq    int
 	passed bool // Head is not the newest checkpoint any more: what goes on from it is a line of its own
 }
@@ -26,12 +25,11 @@ type Thread struct {
 // NewThread returns the state of a thread that never ran.
 func NewThread() *Thread { return &Thread{memory: map[string]*Record{}} }
 
-// Begin names the life of a thread that begins, unless it has a name already. The keys of what its tasks do outside contain the name: a
-// thread that begins under the id of one that was erased makes other keys, and no receipt of the erased one is taken for its own.
-func (t *Thread) Begin(life string) *Thread {
-	if t.life == "" {
-		t.life = life
-	}
+// Begin gives a thread its origin, which no other thread has, not even one that begins under the same id after this one was erased. The
+// keys of what its tasks do outside and the ids of messages that come without one contain it. A thread with an origin keeps it. A thread
+// that was forked or copied from another thread has none until Begin.
+func (t *Thread) Begin(origin string) *Thread {
+	t.origin = cmp.Or(t.origin, origin)
 	return t
 }
 
@@ -45,7 +43,7 @@ func (t *Thread) At(r *Record, use Use) *Thread {
 	if remembered == nil || use == ForAnswers || use == ForEdit && !passed {
 		remembered = t.memory // a record that was stored has forgotten what was remembered then
 	}
-	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), kept: maps.Clone(t.kept), filled: t.filled, life: t.life, seq: t.seq,
+	return &Thread{Head: r.clone(), memory: cloneRecords(remembered), kept: maps.Clone(t.kept), filled: t.filled, origin: t.origin, seq: t.seq,
 		passed: passed, meter: t.meter.copy()}
 }
 
@@ -71,9 +69,9 @@ func UseFor(in Input) Use {
 }
 
 // AsNewest makes Head the thread's newest checkpoint: it begins a thread of its own, with the same budget and nothing spent, and without
-// a life that it would share.
+// its origin.
 func (t *Thread) AsNewest() *Thread {
-	t.passed, t.meter, t.life = false, t.meter.anew(), ""
+	t.passed, t.meter, t.origin = false, t.meter.anew(), ""
 	return t
 }
 
@@ -95,7 +93,7 @@ func (t *Thread) AsCopy(from string) *Thread {
 func (t *Thread) After(newest *Thread) {
 	t.passed = t.passed || t.Head != nil && newest.Head != nil && t.Head.Checkpoint.ID != newest.Head.Checkpoint.ID
 	t.seq = max(t.seq, newest.seq)
-	t.kept, t.filled, t.meter, t.life = maps.Clone(newest.kept), newest.filled, newest.meter.copy(), newest.life
+	t.kept, t.filled, t.meter, t.origin = maps.Clone(newest.kept), newest.filled, newest.meter.copy(), newest.origin
 }
 
 // Newer returns a thread's state after an invocation went on from after, an earlier state of the thread: after, or before when
@@ -103,7 +101,7 @@ func (t *Thread) After(newest *Thread) {
 // keeps under thread-wide keys, and what it spent, is as the invocation left it either way.
 func Newer(before, after *Thread) *Thread {
 	if before.Head != nil && after.Head != nil && after.Head.Checkpoint.Seq < before.Head.Checkpoint.Seq {
-		before.kept, before.filled, before.meter, before.life = maps.Clone(after.kept), after.filled, after.meter.copy(), after.life
+		before.kept, before.filled, before.meter, before.origin = maps.Clone(after.kept), after.filled, after.meter.copy(), after.origin
 		return before
 	}
 	return after
@@ -126,7 +124,7 @@ func (t *Thread) remembered() map[string]*Record {
 // Copy returns a thread that may go on independently of t: to try what must not half happen.
 func (t *Thread) Copy() *Thread {
 	c := &Thread{Head: t.Head, memory: cloneRecords(t.memory), kept: maps.Clone(t.kept), filled: t.filled, left: t.left,
-		life: t.life, seq: t.seq, passed: t.passed, meter: t.meter.copy()}
+		origin: t.origin, seq: t.seq, passed: t.passed, meter: t.meter.copy()}
 	if t.Head != nil {
 		c.Head = t.Head.clone()
 	}

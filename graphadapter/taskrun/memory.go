@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"superstep.dev/graphadapter"
 	"superstep.dev/graphadapter/past"
 	"superstep.dev/graphadapter/pregel"

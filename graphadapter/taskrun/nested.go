@@ -95,7 +95,6 @@ func (n nested) Begin(task *pregel.Task, env *Env) *pregel.Outcome {
 	if t.isYielding() {
 		return &pregel.Outcome{Error: stopped(n.graph, task, graphadapter.ErrYielded)}
 	}
-	task.Life = t.task.Life
 	*env = Env{Thread: t.info.Thread, Context: t.env.Context, Journal: t.Journal(), Suspect: t.info.Suspect, Lost: t.info.Lost, Behind: t.env.Behind,
 		Lease: t.env.Lease, Begin: t.env.Begin, Beat: t.Beat, Warn: t.env.Warn, Duplicate: t.env.Duplicate, Outside: t.env.Outside, Requester: t.env.Requester, Use: t.env.Use, outer: t}
 	if t.env.Tracer != nil {

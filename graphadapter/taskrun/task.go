@@ -107,7 +107,7 @@ func (t *TaskRun) Beat() {
 func (t *TaskRun) Journal() Journal { return fencedJournal{t.attempt} }
 
 // callKey returns the key of the next call of that name, in hex. A given key is the task's, wherever in it the call is made, and may be used
-// again to mean the same call; an ordinal is the scope's, among the calls about the same thing. The thread's life is part of it, neither attempt nor run is,
+// again to mean the same call; an ordinal is the scope's, among the calls about the same thing. The thread's origin is part of it, neither attempt nor run is,
 // so every execution of the task gets the same key for the same call.
 func (t *TaskRun) callKey(kind ledger.Kind, name, key, about string) string {
 	line, renewals := pregel.Renewals(t.outermost().info.Branch)
@@ -117,7 +117,7 @@ func (t *TaskRun) callKey(kind ledger.Kind, name, key, about string) string {
 	} else if place[2] = t.next("call", string(kind), name, about); about != "" {
 		place = append(place, about)
 	}
-	first := t.hashOn(line, append(lived(t.task, "call", string(kind), name), place...)...)[:ledger.KeyLength]
+	first := t.hashOn(line, append(t.withOrigin("call", string(kind), name), place...)...)[:ledger.KeyLength]
 	if kind != ledger.KindEffect {
 		return first // what was remembered is forgotten with the tasks that were to begin anew
 	}
@@ -273,15 +273,17 @@ func (t *TaskRun) kept(entries []ledger.Entry) map[string]pregel.Value {
 
 // threadKey is the key of a call that is the same in all of the thread's life: in every task, superstep and branch.
 func (t *TaskRun) threadKey(kind ledger.Kind, name, key string) string {
-	return ledger.Hash(lived(t.task, "thread-wide", t.info.Thread, string(kind), name, key)...)[:ledger.KeyLength]
+	return ledger.Hash(t.withOrigin("thread-wide", t.info.Thread, string(kind), name, key)...)[:ledger.KeyLength]
 }
 
-// lived are the parts of a key with the life of the task's thread.
-func lived(task *pregel.Task, parts ...string) []string {
-	if task.Life == "" {
+// withOrigin puts the origin of the task's thread before the parts of a key. Graphs that are called from a node's code have their keys
+// in the thread of the outermost task.
+func (t *TaskRun) withOrigin(parts ...string) []string {
+	origin := t.outermost().task.Origin
+	if origin == "" {
 		return parts
 	}
-	return append([]string{"life", task.Life}, parts...)
+	return append([]string{"origin", origin}, parts...)
 }
 
 // keyBehind is the key of the write that is made again after the one of that key was undone: a target that knows the key

@@ -58,8 +58,8 @@ func (in *GraphInput) Problem() string {
 		return ""
 	case len(in.ID) > MaxNameBytes:
 		return fmt.Sprintf("the request's id has %d bytes, the most is %d", len(in.ID), MaxNameBytes)
-	case len(in.ThreadLife) > MaxNameBytes:
-		return fmt.Sprintf("the name of the thread's life has %d bytes, the most is %d", len(in.ThreadLife), MaxNameBytes)
+	case len(in.ThreadOrigin) > MaxNameBytes:
+		return fmt.Sprintf("the origin of the thread has %d bytes, the most is %d", len(in.ThreadOrigin), MaxNameBytes)
 	case in.State == nil && nothing:
 		return inputShape + ": there is no input to begin the thread with"
 	case in.Value != nil && (in.Resume != nil || in.Control != nil):

@@ -35,9 +35,9 @@ type GraphInput struct {
 	Found *Found `json:"found,omitempty"`
 	// State is the thread's state to continue, as pregel.Program.EncodeThread wrote it; nil for a new thread.
 	State pregel.Value `json:"state,omitempty"`
-	// ThreadLife names the life of a thread that begins, which the keys of its effects contain: see pregel.Thread.Begin. "" makes it
+	// ThreadOrigin is the origin of a thread that begins, which the keys of its effects contain: see pregel.Thread.Begin. "" makes it
 	// that of the run, and of those that continue it.
-	ThreadLife string `json:"thread_life,omitempty"`
+	ThreadOrigin string `json:"thread_origin,omitempty"`
 	// Replay says that State was chosen by its checkpoint: what came after it runs again, on a branch of its own.
 	Replay bool `json:"replay,omitempty"`
 	// Newest is the thread's newest state, where a run from an earlier State may end without a checkpoint of its own: the
