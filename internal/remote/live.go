@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +23,16 @@ type liveParts struct {
 	held bool
 	// ordered says that what a task emits is kept until nothing else can come before it.
 	ordered bool
+	// open is the number of tasks of which the reader has something that the history has not told.
+	open int
+}
+
+// livePart is something that a task emits, and how much of that the reader has then. One that is had counts for what comes after it,
+// and is not handed out: the reader had it before it reconnected.
+type livePart struct {
+	pregel.Event
+	has tape.Emitted
+	had bool
 }
 
 // liveTask is a task under way.
@@ -38,6 +47,12 @@ type liveTask struct {
 	// that is expected: as long as it says the same it says nothing new.
 	given   []pregel.Emission
 	repeats int
+	// has is how much of what the task emits was handed out; had, how much the reader had when it reconnected, nil once as much
+	// has come again; resumed says that it had any.
+	has     tape.Emitted
+	had     *tape.Emitted
+	resumed bool
+	open    bool
 	// strict says that nothing may be handed out that has a gap before it, whatever the attempt; missed, that there is one.
 	strict, missed bool
 }
@@ -50,6 +65,7 @@ func newLiveParts(run string, ordered bool) *liveParts {
 func (l *liveParts) Enter(run string, goesOn bool) {
 	if !goesOn {
 		clear(l.tasks)
+		l.open = 0
 	}
 	if run != l.run {
 		l.early.leave(l.run)
@@ -63,16 +79,18 @@ func emission(e pregel.Event) bool {
 }
 
 // tells notes what the history tells of a task, and returns what came live before it.
-func (l *liveParts) tells(t tape.Entry) []pregel.Event {
+func (l *liveParts) tells(t tape.Entry) []livePart {
 	if t.Began != nil || t.Event.Task == nil {
 		return nil
 	}
 	key := t.Event.Task.Key()
 	switch t.Event.Kind {
 	case pregel.EventTaskStart:
-		l.tasks[key] = &liveTask{start: t, strict: l.ordered}
+		l.close(key)
+		l.tasks[key] = &liveTask{start: t, strict: l.ordered, has: tape.NothingEmitted}
 	case pregel.EventUpdate, pregel.EventTaskEnd:
 		l.early.take(earlyTask{l.run, key})
+		l.close(key)
 		delete(l.tasks, key)
 	default:
 		return nil
@@ -80,8 +98,16 @@ func (l *liveParts) tells(t tape.Entry) []pregel.Event {
 	return l.due()
 }
 
+// close notes that the history has told all of a task.
+func (l *liveParts) close(key string) {
+	if t, ok := l.tasks[key]; ok && t.open {
+		t.open = false
+		l.open--
+	}
+}
+
 // due returns what has come of tasks under way whose turn it is by now.
-func (l *liveParts) due() []pregel.Event {
+func (l *liveParts) due() []livePart {
 	if l.held {
 		return nil
 	}
@@ -95,9 +121,12 @@ func (l *liveParts) due() []pregel.Event {
 	return l.all(came)
 }
 
-// turn reports whether what a task emits may be handed out. In order it is the one task under way, but for those around it:
-// the history tells of several in the order in which they end.
+// turn reports whether what a task emits may be handed out: of a bounded number of tasks. In order it is the one task under way, but
+// for those around it: the history tells of several in the order in which they end.
 func (l *liveParts) turn(t *liveTask) bool {
+	if !t.open && l.open >= tape.MostUnderWay {
+		return false
+	}
 	if !l.ordered {
 		return true
 	}
@@ -115,13 +144,41 @@ func within(namespace, outer string) bool {
 }
 
 // take returns what an emission gives to show now.
-func (l *liveParts) take(e live.Emission) []pregel.Event {
+func (l *liveParts) take(e live.Emission) []livePart {
 	t, ok := l.tasks[e.Task]
 	if e.Run != l.run || !ok || l.held || !l.turn(t) {
 		l.early.add(e)
 		return nil
 	}
-	return t.take(e)
+	parts := t.news(t.take(e))
+	if len(parts) > 0 {
+		l.opens(t)
+	}
+	return parts
+}
+
+func (l *liveParts) opens(t *liveTask) {
+	if !t.open {
+		t.open = true
+		l.open++
+	}
+}
+
+// news tells which events the reader had before it reconnected: all until as much has come as it had. What it had of an attempt that is
+// over does not count after another one has begun, but where the parts have to come in one order.
+func (t *liveTask) news(events []pregel.Event) []livePart {
+	parts := make([]livePart, len(events))
+	for i, e := range events {
+		t.has = t.has.With(e)
+		if t.had != nil && !t.strict && e.Kind == pregel.EventReset && e.Attempt > t.had.Attempt {
+			t.had = nil
+		}
+		parts[i] = livePart{Event: e, has: t.has, had: t.had != nil}
+		if t.had != nil && t.has == *t.had {
+			t.had = nil
+		}
+	}
+	return parts
 }
 
 func (t *liveTask) take(e live.Emission) []pregel.Event {
@@ -187,15 +244,36 @@ func (t *liveTask) reset(attempt int) pregel.Event {
 // are to be left out, and whether what was handed out is void.
 func (l *liveParts) recorded(events []tape.Entry) (given int, void bool) {
 	t, ok := l.tasks[events[0].Event.Task.Key()]
-	if !ok || len(t.given) == 0 {
+	if !ok || len(t.given) == 0 && t.had == nil {
 		return 0, false
+	}
+	has := t.has
+	if t.had != nil {
+		has = *t.had
+	}
+	if given := withinResult(events, has); given > 0 {
+		return given, false
 	}
 	whole := emissionsOf(events)
 	last, seen := latest(whole), latest(t.given)
+	if t.had != nil {
+		return len(whole) - len(last), true
+	}
 	if attemptOf(whole) == attemptOf(t.given) && len(seen) <= len(last) && slices.EqualFunc(seen, last[:len(seen)], sameEmission) {
 		return len(whole) - len(last) + len(seen), false
 	}
 	return len(whole) - len(last), true
+}
+
+// withinResult is how many of a result's emissions a reader has, 0 if what it has is not their beginning.
+func withinResult(events []tape.Entry, has tape.Emitted) (given int) {
+	told := tape.NothingEmitted
+	for i, e := range events {
+		if told = told.With(e.Event); told == has {
+			given = i + 1
+		}
+	}
+	return given
 }
 
 func emissionsOf(events []tape.Entry) []pregel.Emission {
@@ -230,7 +308,7 @@ func attemptOf(all []pregel.Emission) int {
 }
 
 func sameEmission(a, b pregel.Emission) bool {
-	return a.Kind == b.Kind && bytes.Equal(canonicalText(a.Value), canonicalText(b.Value))
+	return a.Kind == b.Kind && bytes.Equal(tape.Canonical(a.Value), tape.Canonical(b.Value))
 }
 
 // emissionOf is the reverse of emissionEvent.
@@ -251,16 +329,6 @@ func sameTask(tape []tape.Entry) int {
 		n++
 	}
 	return n
-}
-
-// canonicalText is a value however it was written on its way.
-func canonicalText(v pregel.Value) []byte {
-	var plain, out bytes.Buffer
-	if json.Compact(&plain, v) != nil {
-		return v
-	}
-	json.HTMLEscape(&out, plain.Bytes())
-	return out.Bytes()
 }
 
 // earlyParts are emissions that came before the history told of their task, or before the reader got to where it hands out
@@ -316,15 +384,25 @@ func (q *earlyParts) leave(run string) {
 	}
 }
 
-// release returns what the tasks under way have emitted so far, once the reader has got to where it hands out parts.
-func (l *liveParts) release() []pregel.Event {
+// release returns what the tasks under way have emitted so far, once the reader has got to where it hands out parts. had is how much it
+// had of each when it reconnected.
+func (l *liveParts) release(had func(task string) (tape.Emitted, bool)) []livePart {
 	l.held = false
+	for key, t := range l.tasks {
+		if m, ok := had(key); ok {
+			t.resumed = true
+			l.opens(t)
+			if m != t.has {
+				t.had = &m
+			}
+		}
+	}
 	return l.due()
 }
 
 // all returns what emissions give to show now.
-func (l *liveParts) all(came []earlyPart) []pregel.Event {
-	var out []pregel.Event
+func (l *liveParts) all(came []earlyPart) []livePart {
+	var out []livePart
 	for _, e := range came {
 		out = append(out, l.take(e.Emission)...)
 	}

@@ -21,6 +21,9 @@ import (
 	"superstep.dev/thread/live"
 )
 
+// nothingHad is a reader that begins to read.
+func nothingHad(string) (tape.Emitted, bool) { return tape.Emitted{}, false }
+
 // TestLiveParts: what a reader gets of one task, live (lines "execution.sequence value", "reset N" for a new attempt) and
 // then from its result. Nothing of the last attempt is lost or twice, whatever came live.
 func TestLiveParts(t *testing.T) {
@@ -62,11 +65,11 @@ func TestLiveParts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLiveParts("run", false)
-			l.release()
+			l.release(nothingHad)
 			var got []string
-			hear := func(events []pregel.Event) {
-				for _, e := range events {
-					got = append(got, show(e))
+			hear := func(parts []livePart) {
+				for _, p := range parts {
+					got = append(got, show(p.Event))
 				}
 			}
 			comes := func(list string) {
@@ -94,7 +97,7 @@ func TestLiveParts(t *testing.T) {
 				got = append(got, fmt.Sprintf("reset %d", attemptIn(result)))
 			}
 			for _, r := range result[given:] {
-				hear([]pregel.Event{r.Event})
+				hear([]livePart{{Event: r.Event}})
 			}
 			assert.Equal(t, c.want, strings.Join(got, ","))
 		})
@@ -106,9 +109,9 @@ func TestLiveParts(t *testing.T) {
 func TestLivePartsInOrder(t *testing.T) {
 	began := time.Unix(100, 0)
 	l := newLiveParts("run", true)
-	assert.Empty(t, l.release())
+	assert.Empty(t, l.release(nothingHad))
 	var got []string
-	hear := func(events []pregel.Event) {
+	hear := func(events []livePart) {
 		for _, e := range events {
 			got = append(got, e.Task.Node+" "+string(e.Value))
 		}
@@ -140,7 +143,7 @@ func TestLivePartsOfOthers(t *testing.T) {
 	began := time.Unix(100, 0)
 	task := &pregel.Task{Node: "a", Path: "a", Step: 1}
 	l := newLiveParts("run", false)
-	l.release()
+	l.release(nothingHad)
 	l.tells(tape.Entry{When: began, Event: pregel.Event{Kind: pregel.EventTaskStart, Task: task}})
 	e := live.Emission{Run: "run", Task: task.Key(), Scheduled: began.Add(time.Second), Execution: 1, Emission: pregel.Emission{Value: pregel.Value("1")}}
 	other, stale := e, e
@@ -162,7 +165,7 @@ func TestLivePartsOfOneWhoGoesOn(t *testing.T) {
 	began := time.Unix(100, 0)
 	first, second := &pregel.Task{Node: "a", Path: "a", Step: 1}, &pregel.Task{Node: "b", Path: "b", Step: 2}
 	l := newLiveParts("run", false)
-	came := func(run string, task *pregel.Task, n int) []pregel.Event {
+	came := func(run string, task *pregel.Task, n int) []livePart {
 		return l.take(live.Emission{Run: run, Task: task.Key(), Scheduled: began.Add(time.Second), Execution: 1, Sequence: n,
 			Emission: pregel.Emission{Value: pregel.Value(fmt.Sprint(n))}})
 	}
@@ -175,11 +178,11 @@ func TestLivePartsOfOneWhoGoesOn(t *testing.T) {
 		{Kind: pregel.EventTaskStart, Task: second}} {
 		assert.Empty(t, l.tells(tape.Entry{When: began, Event: e}))
 	}
-	assert.Len(t, l.release(), 3)
+	assert.Len(t, l.release(nothingHad), 3)
 	assert.Len(t, came("run", second, 3), 1)
 	l.Enter("next", true)
 	l.tells(tape.Entry{When: began, Event: pregel.Event{Kind: pregel.EventTaskStart, Task: first}})
-	assert.Len(t, l.release(), 1, "what came of the next run before the reader was there")
+	assert.Len(t, l.release(nothingHad), 1, "what came of the next run before the reader was there")
 	assert.Zero(t, l.early.queued)
 	assert.Zero(t, l.early.bytes)
 }
@@ -309,7 +312,7 @@ func tapeOf(at int64, text string) (taped []tape.Entry) {
 func TestOffsetsOfWhatWasReadAhead(t *testing.T) {
 	places := func(tapes ...[]tape.Entry) (out []string) {
 		yield := func(p thread.Part, _ error) bool {
-			out = append(out, string(p.Data)+strings.TrimPrefix(p.Offset[:strings.LastIndex(p.Offset, "/")], "1/run"))
+			out = append(out, string(p.Data)+strings.TrimPrefix(p.Offset[:strings.LastIndex(p.Offset, "/")], "2/run"))
 			return true
 		}
 		p := newPlaying(t, yield)
@@ -319,6 +322,6 @@ func TestOffsetsOfWhatWasReadAhead(t *testing.T) {
 		return out
 	}
 	told, early, later := tapeOf(4, "ab"), tapeOf(4, "ab|cD"), append(tapeOf(4, "ab"), tapeOf(9, "abcDe")[2:]...)
-	assert.Equal(t, []string{`"a"/4/0.0`, `"b"/4/1.0`, fmt.Sprintf(`"c"/4/1.%d`, tape.BehindAll), `"e"/9/2.0`}, places(told, early, later))
+	assert.Equal(t, []string{`"a"/4/0.0`, `"b"/4/1.0`, `"c"/4/1.0/1.1784156316/`, `"e"/9/2.0`}, places(told, early, later))
 	assert.Equal(t, []string{`"a"/4/0.0`, `"b"/4/1.0`, `"c"/9/0.0`, `"e"/9/2.0`}, places(later))
 }

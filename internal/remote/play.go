@@ -48,7 +48,7 @@ func (p *playing) hear(tape []tape.Entry) error {
 			return err
 		}
 		if p.live.held && p.reader.Begun() {
-			if err := p.show(p.live.release()); err != nil {
+			if err := p.release(); err != nil {
 				return err
 			}
 		}
@@ -60,7 +60,7 @@ func (p *playing) hear(tape []tape.Entry) error {
 func (p *playing) went(t tape.Entry, shown bool) {
 	p.read++
 	if t.Ahead {
-		p.early = append(p.early, earlier{whatOf(t), shown})
+		p.early = append(p.early, earlier{t.What(), shown})
 	}
 }
 
@@ -72,42 +72,37 @@ func (p *playing) settle(tape []tape.Entry) error {
 		if at >= len(tape) || tape[at].Ahead {
 			return nil
 		}
-		if whatOf(tape[at]) != p.early[0].what {
+		if tape[at].What() != p.early[0].what {
 			if slices.ContainsFunc(p.early, func(e earlier) bool { return e.shown }) {
 				return fmt.Errorf("superstep: the run of thread %q went on from before what was streamed of it last: stream from "+
 					"the offset of the last part, what comes behind it counts", p.request.Thread)
 			}
+			p.reader.Retract(len(p.early))
 			p.read, p.early = at, nil
 			return nil
 		}
-		p.reader.Skip(tape[at])
 		p.early = p.early[1:]
+		p.reader.Settle(tape[at], len(p.early))
 	}
 	return nil
-}
-
-// whatOf names something on a tape.
-func whatOf(t tape.Entry) string {
-	what := fmt.Sprintf("%t %v %d %q", t.Began != nil, t.Event.Kind, t.Event.Step, t.Event.Namespace)
-	if t.Event.Task != nil {
-		what += " " + t.Event.Task.Key()
-	}
-	if t.Event.Checkpoint != nil {
-		what += " " + t.Event.Checkpoint.Checkpoint.ID
-	}
-	return what
 }
 
 // result hands out what a task's result says it emitted, and has not come live.
 func (p *playing) result(emitted []tape.Entry) error {
 	given, void := p.live.recorded(emitted)
+	key := emitted[0].Event.Task.Key()
 	for _, t := range emitted[:given] {
 		p.reader.Skip(t)
 		p.went(t, true)
+		if p.live.tasks[key].resumed {
+			if err := p.reader.Hide(t); err != nil {
+				return err
+			}
+		}
 	}
 	if void {
 		reset := tape.EmissionEvent(emitted[0].Event.Task, pregel.Emission{Kind: pregel.EmissionReset, Attempt: attemptIn(emitted)})
-		if err := p.show([]pregel.Event{reset}); err != nil {
+		if err := p.show([]livePart{{Event: reset, has: tape.NothingEmitted.With(reset)}}); err != nil {
 			return err
 		}
 	}
@@ -121,10 +116,27 @@ func (p *playing) result(emitted []tape.Entry) error {
 	return nil
 }
 
+// release begins to hand out what tasks under way emit, after what the reader had when it reconnected.
+func (p *playing) release() error {
+	parts := p.live.release(p.reader.Had)
+	for key := range p.live.tasks {
+		if had, ok := p.reader.Had(key); ok {
+			p.reader.Have(key, had)
+		}
+	}
+	return p.show(parts)
+}
+
 // show hands out what came live.
-func (p *playing) show(events []pregel.Event) error {
-	for _, e := range events {
-		if err := p.hand(p.reader.Live(e)); err != nil {
+func (p *playing) show(parts []livePart) error {
+	for _, part := range parts {
+		var err error
+		if part.had {
+			err = p.reader.Hide(tape.Entry{Event: part.Event})
+		} else {
+			err = p.hand(p.reader.Live(part.Event, part.has))
+		}
+		if err != nil {
 			return err
 		}
 	}

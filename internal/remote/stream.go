@@ -116,12 +116,12 @@ func (s *clientStream) play(ctx context.Context, run string) (next string, err e
 		case now.err != nil:
 			return "", s.client.explainStream(now.err, s.request.Thread)
 		case now.closed:
-			return now.next, nil
+			return now.next, p.hand(p.reader.Left(), nil)
 		case now.rests:
 			// The feed may be a moment behind what this reader's caller has just brought about.
 			length, err := s.client.historyLength(ctx, s.request.Thread, run)
 			if err != nil || length <= int64(now.events) {
-				return "", err
+				return "", p.hand(p.reader.Left(), err)
 			}
 		}
 		if err := p.await(ctx, now.changed); err != nil {

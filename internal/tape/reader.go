@@ -2,12 +2,8 @@ package tape
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,8 +38,12 @@ type Reader struct {
 	request thread.StreamRequest
 	shaper  *stream.Shaper
 	place   Offset
-	// from is where to begin to hand out, nil for the beginning.
+	// from is where to begin to hand out, nil for the beginning or once the reader has passed it.
 	from *Offset
+	// passed are the entries after from that the history had not told when from was made.
+	passed passed
+	// had is how much the holder of from has of what the tasks under way emit.
+	had map[string]Emitted
 	// invocation is where the invocation began that is all that is wanted, nil for no bound; begun says that it is here.
 	invocation *Offset
 	begun      bool
@@ -61,7 +61,8 @@ func NewReader(r thread.StreamRequest, run string, from *Offset) *Reader {
 	if from != nil && from.Run != run {
 		from = nil
 	}
-	s := &Reader{request: r, shaper: stream.New(r.Thread, modes, r.Subgraphs), place: Offset{Run: run, Index: -1}, from: from}
+	s := &Reader{request: r, shaper: stream.New(r.Thread, modes, r.Subgraphs)}
+	s.Enter(run, from)
 	if r.Invocation == "" {
 		return s
 	}
@@ -83,7 +84,10 @@ func (s *Reader) over(t Entry) bool {
 
 // Enter goes over to another run. What the reader knows of the invocation stays: that may go on there.
 func (s *Reader) Enter(run string, from *Offset) {
-	s.place, s.from = Offset{Run: run, Index: -1}, from
+	s.place, s.from, s.passed, s.had = Offset{Run: run, Index: -1}, from, passed{}, nil
+	if from != nil {
+		s.had = from.emitted
+	}
 }
 
 // Read returns the parts of the next thing that happened.
@@ -97,11 +101,18 @@ func (s *Reader) Read(t Entry) ([]thread.Part, error) {
 	case t.Began != nil:
 		s.shaper.Began(t.Began, t.Durability)
 		return nil, nil
-	case t.Ahead:
-		return s.Live(t.Event)
 	}
 	s.Skip(t)
+	if t.Event.Task != nil && t.Event.Kind != pregel.EventInterrupt {
+		delete(s.place.emitted, taskName(t.Event.Task.Key()))
+	}
+	if t.Ahead {
+		t.When = time.Now()
+	}
 	chunks, err := s.chunks(t)
+	if s.passing() {
+		return s.pass(t, chunks), err
+	}
 	var parts []thread.Part
 	for _, c := range chunks {
 		s.place.slot = c.Slot
@@ -112,9 +123,11 @@ func (s *Reader) Read(t Entry) ([]thread.Part, error) {
 	return parts, err
 }
 
-// Skip passes over something that was handed out before the history told it.
+// Skip passes over an entry without handing it out. Of one that is ahead the place says how many entries after the last told one it is.
 func (s *Reader) Skip(t Entry) {
 	if t.Ahead {
+		s.place.ahead.add(t)
+		s.place.slot = 0
 		return
 	}
 	if t.At != s.place.Event {
@@ -124,12 +137,18 @@ func (s *Reader) Skip(t Entry) {
 	s.place.slot = 0
 }
 
-// Live returns the parts of something that the history has not told yet. They have the place of what came before: whoever
-// goes on from there gets them once it has.
-func (s *Reader) Live(e pregel.Event) ([]thread.Part, error) {
+// Settle passes over an entry that was read ahead and is told now; rest is the number of those that are still ahead.
+func (s *Reader) Settle(t Entry, rest int) {
+	s.Skip(t)
+	s.place.ahead.keep(rest)
+}
+
+// Live returns the parts of what a task under way emits, after which the reader has that much of it.
+func (s *Reader) Live(e pregel.Event, has Emitted) ([]thread.Part, error) {
 	now := time.Now()
 	chunks, err := s.chunks(Entry{Event: e, When: now})
 	s.place.slot = BehindAll
+	s.Have(e.Task.Key(), has)
 	var parts []thread.Part
 	for _, c := range chunks {
 		parts = append(parts, s.part(c, now))
@@ -137,11 +156,36 @@ func (s *Reader) Live(e pregel.Event) ([]thread.Part, error) {
 	return parts, err
 }
 
-// behindAll is a slot behind all that one event gives.
+// Hide reads what the reader's holder has already: it counts for what comes after it, and gives no part.
+func (s *Reader) Hide(t Entry) error {
+	_, err := s.chunks(t)
+	return err
+}
+
+// Had is how much the holder of the offset that the stream began at has of what a task emits.
+func (s *Reader) Had(task string) (Emitted, bool) {
+	had, ok := s.had[taskName(task)]
+	return had, ok
+}
+
+// Have notes how much of what a task emits has been handed out: the offsets of all parts say so until the task's result is read.
+func (s *Reader) Have(task string, has Emitted) {
+	if s.place.emitted == nil {
+		s.place.emitted = map[string]Emitted{}
+	}
+	s.place.emitted[taskName(task)] = has
+}
+
+// BehindAll is a slot after all that one event gives.
 const BehindAll = 1 << 30
 
 // Begun reports whether the reader has got to where it hands out parts.
 func (s *Reader) Begun() bool {
+	return s.from == nil || s.from.ahead.count == 0 && s.reached()
+}
+
+// reached reports whether the reader has come to the last entry that the history had told when its offset was made.
+func (s *Reader) reached() bool {
 	read := s.place
 	read.slot = BehindAll
 	return s.from == nil || !s.from.behind(read)
@@ -150,7 +194,7 @@ func (s *Reader) Begun() bool {
 // Early reports whether the reader takes what a segment has stored before the history tells it. The times that some modes
 // show, and where a run stopped that was asked to, are the history's.
 func (s *Reader) Early() bool {
-	return s.Begun() && !slices.ContainsFunc(s.request.Modes, func(m thread.StreamMode) bool {
+	return s.reached() && !slices.ContainsFunc(s.request.Modes, func(m thread.StreamMode) bool {
 		return m == thread.StreamTasks || m == thread.StreamCheckpoints || m == thread.StreamDebug
 	})
 }
@@ -164,6 +208,7 @@ func (s *Reader) chunks(t Entry) ([]stream.Chunk, error) {
 }
 
 func (s *Reader) part(c stream.Chunk, when time.Time) thread.Part {
+	s.place.ahead.freshen()
 	p := thread.Part{Offset: s.place.text(s.request.Thread), Mode: thread.StreamMode(c.Mode), Step: c.Step, Data: c.Data, Task: c.Task, Time: when}
 	if c.Namespace != "" {
 		p.Namespace = strings.Split(c.Namespace, "|")
@@ -181,76 +226,6 @@ func EmissionEvent(task *pregel.Task, e pregel.Emission) pregel.Event {
 		kind = pregel.EventReset
 	}
 	return pregel.Event{Kind: kind, Task: task, Namespace: task.Namespace, Step: task.Step, Value: e.Value, Attempt: e.Attempt}
-}
-
-// Offset is the place behind one part of a stream: in which run, at which of its events, the number of what
-// happened there, and the place among what that gives to stream.
-type Offset struct {
-	Run         string
-	Event       int64
-	Index, slot int
-}
-
-// offsetVersion is the first element of an offset's text.
-const offsetVersion = "1"
-
-// maxOffset bounds the text of an offset, in bytes.
-const maxOffset = 300
-
-// text is the offset as readers keep it. It ends with a check, so that one of another thread is not taken.
-func (o Offset) text(thread string) string {
-	body := fmt.Sprintf("%s/%s/%d/%d.%d", offsetVersion, o.Run, o.Event, o.Index, o.slot)
-	return body + "/" + offsetCheck(thread, body)
-}
-
-func offsetCheck(thread, body string) string {
-	sum := sha256.Sum256([]byte(thread + "\n" + body))
-	return hex.EncodeToString(sum[:4])
-}
-
-// parseOffset reads the text of an offset of that thread.
-func parseOffset(threadID, text string) (Offset, error) {
-	refuse := func(why string) (Offset, error) {
-		return Offset{}, &thread.Error{Kind: thread.ErrBadInput, Thread: threadID,
-			Message: "this is no offset of a stream of thread " + strconv.Quote(threadID) + ": " + why,
-			Do:      "Give the offset of a part that the stream gave, as it was, or none to begin with the newest run"}
-	}
-	if len(text) > maxOffset {
-		return refuse(fmt.Sprintf("it has %d bytes, an offset has at most %d", len(text), maxOffset))
-	}
-	if version, _, _ := strings.Cut(text, "/"); version != offsetVersion {
-		return refuse("its version is not " + offsetVersion)
-	}
-	cut := strings.LastIndexByte(text, '/')
-	if offsetCheck(threadID, text[:cut]) != text[cut+1:] {
-		return refuse("it is of another thread, or damaged")
-	}
-	// What passes the check was made here, or by somebody who knows how.
-	var o Offset
-	parts := strings.Split(text[:cut], "/")
-	if len(parts) != 4 {
-		return refuse("it is damaged")
-	}
-	index, slot, _ := strings.Cut(parts[3], ".")
-	var errs [3]error
-	o.Run = parts[1]
-	o.Event, errs[0] = strconv.ParseInt(parts[2], 10, 64)
-	o.Index, errs[1] = strconv.Atoi(index)
-	o.slot, errs[2] = strconv.Atoi(slot)
-	if errs != [3]error{} || o.Run == "" {
-		return refuse("it is damaged")
-	}
-	return o, nil
-}
-
-// Behind is the offset behind all that a run had streamed when its history had that many events.
-func Behind(threadID, run string, events int64) string {
-	return Offset{Run: run, Event: events, Index: math.MaxInt32, slot: BehindAll}.text(threadID)
-}
-
-// behind reports whether o comes after other in one run.
-func (o Offset) behind(other Offset) bool {
-	return cmp.Or(cmp.Compare(o.Event, other.Event), cmp.Compare(o.Index, other.Index), cmp.Compare(o.slot, other.slot)) > 0
 }
 
 // streamModes are the modes that can be asked for.

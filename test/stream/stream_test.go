@@ -41,7 +41,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	assert.ErrorIs(t, failing(th, thread.StreamMode("tokens")), thread.ErrBadInput)
 	assert.ErrorIs(t, failing(th, thread.StreamReset), thread.ErrBadInput)
 	good := rig.StreamOf(t, th)[0].Offset
-	for _, bad := range []string{"x", "2" + good[1:], good[:len(good)-1], good + "0", strings.Replace(good, "run-1", "run-2", 1), strings.Repeat("1", 1000),
+	for _, bad := range []string{"x", "1" + good[1:], good[:len(good)-1], good + "0", strings.Replace(good, "run-1", "run-2", 1), strings.Repeat("1", 1000),
 		rig.StreamOf(t, other)[0].Offset} {
 		assert.ErrorIs(t, failing(th, superstep.StreamFrom(bad)), thread.ErrBadInput, bad)
 	}
