@@ -29,7 +29,8 @@ func TestQuestionIDs(t *testing.T) {
 func TestAnswersByID(t *testing.T) {
 	byID := &pregel.Resume{ByID: map[string]pregel.Value{"q-182f4438": pregel.Value(`1`), "q-00000001": pregel.Value(`"b"`)}}
 	require.Equal(t, byID, resumeOf(json.RawMessage(`{"`+questionOut("q-182f4438")+`":1,"q-00000001":"b"}`)))
-	for _, plain := range []string{`{}`, `true`, `{"q-182f4438":1,"verdict":2}`} {
+	require.Equal(t, &pregel.Resume{ByID: map[string]pregel.Value{}}, resumeOf(json.RawMessage(`{}`)), "as in LangGraph")
+	for _, plain := range []string{`true`, `{"q-182f4438":1,"verdict":2}`} {
 		require.Equal(t, &pregel.Resume{Scalar: pregel.Value(plain)}, resumeOf(json.RawMessage(plain)))
 	}
 	const foreign = "d1ad05c6ee1f4a6ba0a5a4ad1c0a1f2e" // of no question of this server, yet no answer either

@@ -117,7 +117,7 @@ func (t *TaskRun) callKey(kind ledger.Kind, name, key, about string) string {
 	} else if place[2] = t.next("call", string(kind), name, about); about != "" {
 		place = append(place, about)
 	}
-	first := t.hashOn(line, append(t.withOrigin("call", string(kind), name), place...)...)[:ledger.KeyLength]
+	first := t.hashOn(line, append(withOrigin(t.outermost().task.Origin, "call", string(kind), name), place...)...)[:ledger.KeyLength]
 	if kind != ledger.KindEffect {
 		return first // what was remembered is forgotten with the tasks that were to begin anew
 	}
@@ -273,13 +273,12 @@ func (t *TaskRun) kept(entries []ledger.Entry) map[string]pregel.Value {
 
 // threadKey is the key of a call that is the same in all of the thread's life: in every task, superstep and branch.
 func (t *TaskRun) threadKey(kind ledger.Kind, name, key string) string {
-	return ledger.Hash(t.withOrigin("thread-wide", t.info.Thread, string(kind), name, key)...)[:ledger.KeyLength]
+	return ledger.Hash(withOrigin(t.outermost().task.Origin, "thread-wide", t.info.Thread, string(kind), name, key)...)[:ledger.KeyLength]
 }
 
 // withOrigin puts the origin of the task's thread before the parts of a key. Graphs that are called from a node's code have their keys
 // in the thread of the outermost task.
-func (t *TaskRun) withOrigin(parts ...string) []string {
-	origin := t.outermost().task.Origin
+func withOrigin(origin string, parts ...string) []string {
 	if origin == "" {
 		return parts
 	}
