@@ -50,7 +50,7 @@ func TestRecordedTracesInEachMode(t *testing.T) {
 
 // TestAllCasesAreFound keeps the suite from shrinking unnoticed.
 func TestAllCasesAreFound(t *testing.T) {
-	for folder, want := range map[string]int{"testdata/cases": 239, "testdata/random": 349, "testdata/more.jsonl": 298} {
+	for folder, want := range map[string]int{"testdata/cases": 241, "testdata/random": 349, "testdata/more.jsonl": 298} {
 		cases, err := loadCases([]string{folder})
 		if err != nil || len(cases) != want {
 			t.Errorf("%s has %d cases, %v; want %d", folder, len(cases), err, want)
@@ -81,7 +81,7 @@ func TestCommandUsage(t *testing.T) {
 		{[]string{"-parallel", "-1", "testdata"}, cmdline.ExitUsage, "-parallel: at least 1"},
 		{[]string{"-engine", "quantum", "testdata"}, cmdline.ExitUsage, `no engine "quantum"`},
 		{[]string{"-run", "(", "testdata"}, cmdline.ExitUsage, "-run"},
-		{[]string{"-run", "no such case", "testdata"}, cmdline.ExitUsage, "none of the 885 cases"},
+		{[]string{"-run", "no such case", "testdata"}, cmdline.ExitUsage, "none of the 888 cases"},
 		{[]string{"testdata/none"}, cmdline.ExitUsage, "testdata/none"},
 		{[]string{"testdata/FORMAT.md"}, cmdline.ExitUsage, "neither a .json nor a .jsonl"},
 	} {

@@ -326,9 +326,8 @@ func TestTheStrongestCancellationCounts(t *testing.T) {
 			view, err := client.Show(t.Context(), th.ID())
 			require.NoError(t, err)
 			require.NotNil(t, view.Cancel)
-			assert.NotEmpty(t, view.Cancel.Checkpoint, "hold had finished")
-			assert.Equal(t, &thread.CancelView{Mode: thread.CancelCompensate, Reason: "compensate", By: "ann", Undone: 1,
-				Checkpoint: view.Cancel.Checkpoint}, view.Cancel)
+			assert.Equal(t, &thread.CancelView{Mode: thread.CancelCompensate, Reason: "compensate", By: "ann", Undone: 1}, view.Cancel,
+				"hold was under way, so its superstep is dropped and the thread stands before it")
 		})
 	}
 }
