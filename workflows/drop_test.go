@@ -16,7 +16,7 @@ import (
 func TestDropForgetsADeafNode(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]protocol.GraphInput{
-		"sync": {}, "fused": {Fused: true}, "async": {Durability: graphadapter.DurabilityAsync},
+		"sync": {}, "fused": {Fused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -221,7 +221,7 @@ func TestAWorkerThatCannotFindGivesBack(t *testing.T) {
 		}
 		failure := d.GetPendingActivities()[0].GetLastFailure()
 		return failure.GetApplicationFailureInfo().GetType() == graphadapter.NodeInputType &&
-			strings.Contains(failure.GetMessage(), `of graph "lost" reads (thread `+run.GetID())
+			strings.Contains(failure.GetMessage(), `of graph "lost" read`) && strings.Contains(failure.GetMessage(), "(thread "+run.GetID())
 	}, func() any { return nil })
 	r.serve(runs, g)
 	if result := r.finished(run); result.Step != 2 {

@@ -110,7 +110,7 @@ func TestBadSchedules(t *testing.T) {
 	create(2, "adds", "--every", "1h", "--input", `{"note":7}`)
 	create(2, "adds", "--cron", "0 0 31 2 *")
 	create(2, "adds", "--cron", "61 0 * * *")
-	create(2, "adds", "--cron", "@daily")
+	create(2, "adds", "--cron", "@fortnightly")
 	create(2, "adds", "--cron", "0 3 * * *", "--timezone", "Mars/Base")
 	create(2, "adds", "--every", "1h", "--thread", strings.Repeat("x", 171))
 	for _, what := range []string{"trigger", "pause", "delete"} {
