@@ -163,7 +163,7 @@ func (s *Server) createThread(w http.ResponseWriter, r *http.Request) error {
 func (s making) unmake(r *http.Request, t record.Thread) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(r.Context()), leaving)
 	defer stop()
-	if err := (pruning{s.Server}).thread(ctx, t.ID); err != nil {
+	if err := pruning(s).thread(ctx, t.ID); err != nil {
 		s.log.Warnw("a thread whose state was refused is left behind", "thread", t.ID, "error", err)
 	}
 }
