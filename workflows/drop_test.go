@@ -12,7 +12,7 @@ import (
 )
 
 // TestDropForgetsADeafNode: a node that does not look at its context ends after the run was told to drop its superstep. Neither what it
-// wrote nor the answer that it was given is kept, however the run is stored.
+// wrote nor the answer that it was given is kept, in sync and in fused sync.
 func TestDropForgetsADeafNode(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]protocol.GraphInput{
